@@ -1,0 +1,68 @@
+"""The one place where complab writes for people: rich on a terminal, plain text everywhere else."""
+
+import functools
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from core.errors import BadInput
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_PLAIN_WIDTH = 120
+"""Columns where there is no terminal to ask; COLUMNS overrides it."""
+
+
+@functools.cache
+def console() -> "Console":
+    """Return the console on stdout: results."""
+    return _console(stderr=False)
+
+
+@functools.cache
+def notices() -> "Console":
+    """Return the console on stderr: progress, warnings and errors, so that stdout stays a result."""
+    return _console(stderr=True)
+
+
+def write_json(value: Any, to: str) -> None:
+    """Write one JSON object, whole or not at all.
+
+    Args:
+        value: JSON data.
+        to: a file's path, or `-` for stdout.
+
+    Raises:
+        BadInput: the file cannot be written.
+    """
+    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    if to == "-":
+        sys.stdout.write(text)
+        return
+    target = Path(to)
+    partial = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(target)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise BadInput(f"{target} cannot be written: {error.strerror}.", "Give --json another path.") from None
+
+
+def paragraph(text: str) -> None:
+    """Write one paragraph to stderr, without rich: an error must reach people even when rich cannot load."""
+    sys.stderr.write(text.strip() + "\n")
+    sys.stderr.flush()
+
+
+def _console(*, stderr: bool) -> "Console":
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    if stream.isatty():
+        return Console(stderr=stderr, highlight=False)
+    width = int(os.environ.get("COLUMNS") or _PLAIN_WIDTH)
+    return Console(stderr=stderr, highlight=False, no_color=True, width=width)
