@@ -1,0 +1,1 @@
+"""One LLM client: messages, structured answers, option scoring, budgets, record and replay."""
