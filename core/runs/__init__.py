@@ -1,0 +1,1 @@
+"""What happened: append-only, crash-safe, resumable runs, their blobs, and exporters."""

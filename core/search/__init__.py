@@ -1,0 +1,1 @@
+"""Describe, propose, materialize, judge, keep or fall back: the loop that all four systems share."""
