@@ -1,0 +1,1 @@
+"""HTML reports of runs: pictures and tables that can be looked at without a server."""
