@@ -1,0 +1,1 @@
+"""AutoPass: tune LLVM options from compiler evidence and measured run times."""
