@@ -1,0 +1,1 @@
+"""Who proposes knob settings: rules, and language models."""

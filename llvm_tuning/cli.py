@@ -1,0 +1,134 @@
+"""`complab tune` and `complab llvm`: the command line of the LLVM tuner."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from core.config import load
+from core.console import console, notices, write_json
+from core.options import config_options, json_option
+from llvm_tuning.configs import TuneConfig
+
+if TYPE_CHECKING:
+    from llvm_tuning.tune import Tuned
+
+
+@click.command()
+@config_options(TuneConfig)
+@json_option
+def tune(overrides: list[str], json_to: str | None) -> None:
+    """Make a C or C++ program faster by LLVM options, with proof.
+
+    PROGRAM is a C or C++ file, or the name of a shipped program (`complab llvm programs`). The baseline is clang -O3; a
+    setting is kept only if the program's output stays equal byte for byte and it is proven faster on fresh samples.
+    """
+    tuned = tune_and_report(load("tune", overrides, TuneConfig))
+    if json_to is not None:
+        write_json(tuned.summary(), json_to)
+    if json_to != "-":
+        show(tuned)
+
+
+def tune_and_report(config: TuneConfig) -> "Tuned":
+    """Tune as configured, with progress on stderr, and write the run's HTML report."""
+    from core.report.page import write_report
+    from core.report.progress import SearchProgress
+    from llvm_tuning.tune import launch_cost, run
+
+    cost = launch_cost(config)
+    if cost is not None:
+        notices().print(cost)
+    with SearchProgress(notices(), config.budget) as progress:
+        tuned = run(config, progress.show)
+    write_report(Path(tuned.run))
+    return tuned
+
+
+def launch(config: TuneConfig) -> None:
+    """Tune as configured and show the result: what `python -m experiments.launch` runs."""
+    show(tune_and_report(config))
+
+
+def show(tuned: "Tuned") -> None:
+    """Print what tuning came to: the decision, the command line to paste, where the report is."""
+    from rich.table import Table
+
+    from core.report.page import sentence
+
+    table = Table(show_header=False, box=None)
+    table.add_row("program", tuned.program)
+    table.add_row("advisor", tuned.advisor)
+    table.add_row("result", sentence(tuned.outcome))
+    table.add_row("build it", tuned.command)
+    table.add_row("evaluations", str(tuned.outcome.spent.evaluations))
+    table.add_row("report", f"{tuned.run}/report/index.html")
+    console().print(table)
+
+
+@click.group()
+def llvm() -> None:
+    """Look at what the LLVM tuner works with."""
+
+
+@llvm.command()
+@json_option
+def programs(json_to: str | None) -> None:
+    """List the shipped programs."""
+    from llvm_tuning.program import shipped_programs
+
+    listed = shipped_programs()
+    if json_to is not None:
+        write_json({"programs": [{"name": n, "about": about} for n, about in listed.items()]}, json_to)
+        return
+    _table(("program", "about"), list(listed.items()))
+
+
+@llvm.command()
+@json_option
+def knobs(json_to: str | None) -> None:
+    """List the options that may be set, checked against the installed compiler."""
+    from llvm_tuning.toolchain.discover import discover
+    from llvm_tuning.toolchain.knobs import available
+
+    tools = discover()
+    there, missing = available(tools.options)
+    if json_to is not None:
+        found = [{"name": k.name, "values": list(k.values), "about": k.about} for k in there]
+        write_json({"compiler": tools.version, "knobs": found, "missing": missing}, json_to)
+        return
+    console().print(f"Accepted by {tools.version}:")
+    _table(("knob", "values", "about"), [(k.name, " ".join(k.values), k.about) for k in there])
+    for name, why in missing.items():
+        console().print(f"missing: {name}: {why}")
+
+
+@llvm.command()
+@click.argument("program")
+@click.option("--cflags", default="", help="Extra compiler flags, quoted as one string.")
+@json_option
+def evidence(program: str, cflags: str, json_to: str | None) -> None:
+    """Show what an advisor is told of PROGRAM: remarks and instruction counts of the -O3 build."""
+    import json
+
+    from core.sandbox.service import open_sandbox
+    from llvm_tuning.problem import make_problem
+    from llvm_tuning.program import load_program
+    from llvm_tuning.toolchain.discover import discover
+
+    box = open_sandbox()
+    problem = make_problem(load_program(program, cflags=cflags), discover())
+    seen = problem.evidence(box).model_dump(mode="json")
+    if json_to is not None:
+        write_json(seen, json_to)
+        return
+    console().print(json.dumps(seen, indent=1), markup=False)
+
+
+def _table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+    from rich.table import Table
+
+    table = Table(*header, box=None, header_style="bold")
+    for row in rows:
+        table.add_row(*row)
+    console().print(table)

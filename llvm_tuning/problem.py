@@ -1,0 +1,92 @@
+"""The tuning problem: one program on one target, with the knob space around plain -O3."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from core.records import Digest, Json, digest_json
+from core.sandbox.policy import Sandbox
+from core.search.contract import Evidence, Problem, Proposal, Services
+from core.search.space import Space
+from llvm_tuning.evidence.features import ir_features
+from llvm_tuning.evidence.remarks import parse_remarks, summarize
+from llvm_tuning.program import Program
+from llvm_tuning.toolchain.build import compile_object, intermediate, preprocess, without_line_markers
+from llvm_tuning.toolchain.discover import Toolchain
+from llvm_tuning.toolchain.knobs import Knob, available, space
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LlvmProblem:
+    """A program to be made faster by LLVM options; the baseline is the -O3 build."""
+
+    program: Program
+    tools: Toolchain
+    unit: bytes
+    """The preprocessed translation unit: the only text that is ever compiled."""
+    knobs: tuple[Knob, ...]
+    missing_knobs: Mapping[str, str]
+    id: Digest
+    system: str = "llvm"
+    target: str = "x86_64"
+    parts: Sequence[Problem] = ()
+
+    @property
+    def name(self) -> str:
+        """The program's name."""
+        return self.program.name
+
+    @property
+    def space(self) -> Space:
+        """The knobs that the installed compiler accepts."""
+        return space(self.knobs)
+
+    @property
+    def default(self) -> Proposal:
+        """Plain -O3."""
+        return Proposal(payload={}, rationale="the compiler's own -O3")
+
+    def describe(self, s: Services) -> Evidence:
+        """Return the evidence."""
+        return self.evidence(s.box)
+
+    def evidence(self, box: Sandbox) -> Evidence:
+        """Return remarks and IR features of the -O3 build, and what each knob means."""
+        channels: dict[str, Json] = {}
+        missing = {f"knob {name}": why for name, why in self.missing_knobs.items()}
+        built = compile_object(box, self.tools, self.program, self.unit, (), remarks=True)
+        if built.remarks:
+            channels["remarks"] = summarize(parse_remarks(built.remarks))
+        else:
+            missing["remarks"] = f"{self.tools.version} wrote no optimization record"
+        ir = intermediate(box, self.tools, self.program, self.unit)
+        if ir:
+            channels["features"] = dict(ir_features(ir))
+        else:
+            missing["features"] = f"{self.tools.version} gave no LLVM IR"
+        channels["knobs"] = {k.name: k.about for k in self.knobs}
+        return Evidence(channels=channels, missing=missing)
+
+    def join(self, winners: Mapping[Digest, Proposal]) -> Proposal:
+        """Refuse: one translation unit has no parts."""
+        raise TypeError("a single program has no parts to join")
+
+
+def make_problem(program: Program, tools: Toolchain) -> LlvmProblem:
+    """Preprocess the program and return its problem.
+
+    Raises:
+        BadInput: the program does not preprocess.
+    """
+    unit = preprocess(tools, program)
+    knobs, missing = available(tools.options)
+    parts = program.model_dump(mode="json", include={"cflags", "outputs", "check_stderr"})
+    identity = digest_json(
+        {
+            **parts,
+            "unit": without_line_markers(unit).decode(errors="replace"),
+            "inputs": [i.digest() for i in (*program.inputs, *program.hidden)],
+            "compiler": tools.version,
+            "target": "x86_64",
+        }
+    )
+    return LlvmProblem(program=program, tools=tools, unit=unit, knobs=knobs, missing_knobs=missing, id=identity)
