@@ -1,0 +1,1 @@
+"""TPU-MLIR for LLMs: Hugging Face models to an emulated chip."""

@@ -1,0 +1,1 @@
+"""Importers: models from outside, brought into TopOp."""
