@@ -1,0 +1,1 @@
+"""The chips that models are compiled for: machine parameters as data."""

@@ -1,0 +1,1 @@
+"""The ops, one declaration each: operands, attributes, shape rule and verifier, host inference, FLOPs, doc."""

@@ -1,0 +1,1 @@
+"""Other models: what torch.export captured, op by op, as TopOps."""
