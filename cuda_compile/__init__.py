@@ -1,0 +1,1 @@
+"""AgentCompile: validated CUDA candidates from advisory metadata."""

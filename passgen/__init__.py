@@ -1,0 +1,1 @@
+"""PassNet: LLM-authored torch.fx graph passes, scored by ES_t."""
