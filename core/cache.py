@@ -1,11 +1,10 @@
 """Where content-keyed caches live on this machine."""
 
-import contextlib
 import os
-import tempfile
 from pathlib import Path
 
 from core.errors import ComplabError
+from core.files import write_whole
 from core.records import digest_bytes
 
 
@@ -40,13 +39,5 @@ def cached_file(data: bytes, kind: str, name: str) -> Path:
     """
     path = cache_dir(kind, digest_bytes(data)[:24]) / name
     if not path.exists():
-        handle, temporary = tempfile.mkstemp(dir=path.parent)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-            os.chmod(temporary, 0o644)
-            os.replace(temporary, path)
-        finally:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(temporary)
+        write_whole(path, data, durable=False)
     return path

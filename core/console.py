@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from core.errors import BadInput
+from core.files import write_whole
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -36,20 +36,13 @@ def write_json(value: Any, to: str) -> None:
         to: a file's path, or `-` for stdout.
 
     Raises:
-        BadInput: the file cannot be written.
+        ComplabError: the file cannot be written.
     """
     text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     if to == "-":
         sys.stdout.write(text)
         return
-    target = Path(to)
-    partial = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(target)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise BadInput(f"{target} cannot be written: {error.strerror}.", "Give --json another path.") from None
+    write_whole(Path(to), text.encode(), durable=False)
 
 
 def paragraph(text: str) -> None:

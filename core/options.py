@@ -70,6 +70,8 @@ def _writable(ctx: click.Context, param: click.Parameter, to: str | None) -> str
     """Refuse, before any work is done, a path that the result could not be written to at its end."""
     if to is None or to == "-":
         return to
+    if not to.endswith(".json"):  # click takes the word after --json, whatever it was meant for
+        raise BadInput(f"--json takes a file name that ends in .json, not {to!r}.", "Put a bare --json last.")
     folder = Path(to).parent
     if Path(to).is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
         raise BadInput(f"--json {to!r} cannot be written.", "Give a file in a directory that exists and is writable.")

@@ -89,8 +89,9 @@ def _readable(error: Exception) -> ComplabError | None:
 def _keep_traceback(error: Exception) -> str:
     """Write the traceback to the cache, or where that is not possible to the temporary folder; say where it is."""
     from core.cache import cache_dir
+    from core.llm.redact import redact
 
-    text = "".join(traceback.format_exception(error))
+    text = redact("".join(traceback.format_exception(error)))
     name = f"error-{datetime.now(UTC):%Y%m%dT%H%M%S}-{os.getpid()}.txt"
     places: tuple[Callable[[], Path], ...] = (lambda: cache_dir("errors"), lambda: Path(tempfile.gettempdir()))
     for place in places:

@@ -1,5 +1,6 @@
 """The program to tune, as the user gave it, and what its runs must print."""
 
+import difflib
 import shlex
 from pathlib import Path
 
@@ -100,7 +101,11 @@ def load_program(
                     "Leave out --stdin, --input and --output; --args changes its size and seed.",
                 )
             return _shipped(source, flags, args)
-        raise BadInput(f"There is no C or C++ file {source!r}.", f"Shipped programs: {', '.join(sorted(shipped))}.")
+        near = difflib.get_close_matches(source, shipped, n=3)
+        fix = (
+            f"Near shipped programs: {', '.join(near)}." if near else "`complab llvm programs` lists the shipped ones."
+        )
+        raise BadInput(f"There is no C or C++ file {source!r}.", fix)
     if path.suffix not in LANGUAGES:
         raise BadInput(f"{source!r} is neither C nor C++.", f"Its name must end in {', '.join(LANGUAGES)}.")
     for name in outputs:

@@ -1,12 +1,16 @@
 """`complab tpu`: look at a model's programs at both dialect levels, run passes, compare the levels."""
 
-import json
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
+from core.console import write_json
 from core.errors import BadInput
+from core.options import json_option
+
+if TYPE_CHECKING:
+    from tpu_mlir.verify.ladder import NetReport
 
 _CHIP = click.option("--chip", default="bm1684x", show_default=True, help="Chip to lower for.")
 _QUANT = click.option("--quant", default="auto", show_default=True, help="Mode: auto, f32, bf16, w4bf16 and so on.")
@@ -101,12 +105,14 @@ def ir(
 @tpu.command()
 @click.argument("model", type=click.Path(path_type=Path))
 @click.option("--ids", help="Token ids, separated by commas.  [default: eight at random]")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a program, with every tensor.")
+@json_option
 @_CHIP
 @_QUANT
 @_GROUP
 @_SYMMETRIC
-def check(model: Path, ids: str | None, as_json: bool, chip: str, quant: str, group_size: int, symmetric: bool) -> None:
+def check(
+    model: Path, ids: str | None, json_to: str | None, chip: str, quant: str, group_size: int, symmetric: bool
+) -> None:
     """Compare MODEL before and after lowering, tensor by tensor, on the host.
 
     The last id is decoded, those before it are prefilled. Ends with 1 when a tensor is wrong.
@@ -120,24 +126,27 @@ def check(model: Path, ids: str | None, as_json: bool, chip: str, quant: str, gr
     tokens = _ids(ids, checkpoint.config.vocab_size)
     lowering = lowering_for(checkpoint, chip, quant, group_size, symmetric)
     plan = plan_for(seq=max(len(tokens), 2), prefill=max(len(tokens) - 1, 1))
-    bad = 0
-    if not as_json:
+    reports = []
+    if json_to is None:
         click.echo(
             f"{'program':<18} {'tensors':>7}  {'cosine':>9} {'euclid':>8} {'SQNR dB':>8} {'max ulp':>8}  worst tensor"
         )
     for report in climb(checkpoint, tokens, plan, lowering):
-        worst = report.worst
-        bad += worst.trouble is not None
-        if as_json:
-            click.echo(json.dumps(report.model_dump(mode="json")))
-            continue
-        sqnr = "exact" if worst.sqnr_db is None else f"{worst.sqnr_db:.1f}"
-        numbers = f"{worst.cosine:>9.6f} {worst.euclid:>8.4f} {sqnr:>8} {worst.max_ulp:>8}"
-        click.echo(f"{report.net:<18} {len(report.tensors):>7}  {numbers}  {worst.name}")
-        if report.hint:
-            click.echo(f"{'':<18} {worst.name}: {report.hint}")
-    if bad:
+        reports.append(report)
+        if json_to is None:
+            click.echo(_line(report))
+    if json_to is not None:
+        write_json({"programs": [report.model_dump(mode="json") for report in reports]}, json_to)
+    if any(report.worst.trouble for report in reports):
         raise SystemExit(1)
+
+
+def _line(report: "NetReport") -> str:
+    worst = report.worst
+    sqnr = "exact" if worst.sqnr_db is None else f"{worst.sqnr_db:.1f}"
+    numbers = f"{worst.cosine:>9.6f} {worst.euclid:>8.4f} {sqnr:>8} {worst.max_ulp:>8}"
+    line = f"{report.net:<18} {len(report.tensors):>7}  {numbers}  {worst.name}"
+    return f"{line}\n{'':<18} {worst.name}: {report.hint}" if report.hint else line
 
 
 def _ids(text: str | None, vocabulary: int) -> list[int]:

@@ -13,6 +13,7 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from core.errors import BadInput
+from core.files import make_directory, write_whole
 from core.llm.errors import ReplayMiss
 from core.llm.types import Exchange, Reply, Request
 from core.records import Digest, canonical_json
@@ -93,10 +94,8 @@ class Cassette:
         if self.mode != "refresh" or not self._asked:
             return
         with self._lock:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            fresh = self.path.with_name(self.path.name + ".new")
-            fresh.write_bytes(b"".join(line_of(self._asked[key]) for key in sorted(self._asked)))
-            os.replace(fresh, self.path)
+            make_directory(self.path.parent)
+            write_whole(self.path, b"".join(line_of(self._asked[key]) for key in sorted(self._asked)))
 
     def _load(self) -> dict[Digest, Exchange]:
         exchanges: dict[Digest, Exchange] = {}
@@ -134,6 +133,7 @@ class Cassette:
             if os.write(descriptor, line) != len(line):
                 os.ftruncate(descriptor, before)  # else the next line would be glued to the half one
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
+            os.fdatasync(descriptor)  # an answer took seconds, perhaps dollars
         finally:
             os.close(descriptor)
 

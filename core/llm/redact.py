@@ -17,6 +17,7 @@ _SHAPES = re.compile(
     r"|\bAKIA[0-9A-Z]{16}\b"
     r"|\bAIza[0-9A-Za-z_-]{30,}"
     r"|\bxox[abprs]-[A-Za-z0-9-]{10,}"
+    r"|(?<=://)[^\s/:@]+:[^\s/@]+(?=@)"
     r"|(?<=Bearer )[A-Za-z0-9._~+/=-]{8,}"
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----.*?-----END [A-Z ]*PRIVATE KEY-----",
     re.DOTALL,

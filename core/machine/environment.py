@@ -102,7 +102,9 @@ def _checkout() -> tuple[str | None, bool | None]:
 
 
 def _git(*arguments: str) -> str | None:
-    done = subprocess.run(
-        ["git", "-C", str(_REPOSITORY), *arguments], capture_output=True, text=True, timeout=_GIT_TIMEOUT_S
-    )
+    command = ["git", "-C", str(_REPOSITORY), *arguments]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_GIT_TIMEOUT_S)
+    except (OSError, subprocess.TimeoutExpired):  # no git, or a repository on a slow disk: the commit is not known
+        return None
     return done.stdout.strip() if done.returncode == 0 else None

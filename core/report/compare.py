@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
 
+from core.files import make_directory, write_whole
 from core.measure.comparison import Comparison
 from core.records import Record
 from core.report.page import decision_text, render
 from core.report.plots import comparison_svg
-from core.runs.files import make_directory, write_whole
 from core.search.contract import Outcome
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from core.files import make_directory, write_whole
 from core.measure.calibrate import Calibration
 from core.measure.comparison import Comparison
 from core.records import Json
 from core.report.plots import blocks_svg, times_svg, trials_svg
-from core.runs.files import make_directory, write_whole
 from core.runs.journal import load
 from core.runs.run import Described, read_info, read_record
 from core.runs.store import Store

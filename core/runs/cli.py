@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from core.console import write_json
 from core.errors import BadInput
+from core.options import json_option
 from core.runs.export import FORMATS, export
 from core.runs.record import Recorded, find_run, list_runs
 
@@ -28,12 +30,12 @@ def runs() -> None:
 
 @runs.command("list")
 @root_option
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def list_command(root: Path, as_json: bool) -> None:
+@json_option
+def list_command(root: Path, json_to: str | None) -> None:
     """List all runs, the newest last."""
     found = list_runs(root)
-    if as_json:
-        click.echo(json.dumps({"runs": [summary(run) for run in found.runs], "unreadable": found.unreadable}))
+    if json_to is not None:
+        write_json({"runs": [summary(run) for run in found.runs], "unreadable": found.unreadable}, json_to)
         return
     if found.runs:
         from rich.table import Table
@@ -57,15 +59,15 @@ def list_command(root: Path, as_json: bool) -> None:
 
 @runs.command("show")
 @root_option
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 @click.argument("run")
-def show_command(root: Path, as_json: bool, run: str) -> None:
+def show_command(root: Path, run: str, json_to: str | None) -> None:
     """Show one RUN: a directory, or the start of a name in the list."""
     recorded = find_run(root, run)
-    if as_json:
+    if json_to is not None:
         trials = [trial.model_dump(mode="json") for trial in recorded.trials]
         outcome = None if recorded.outcome is None else recorded.outcome.model_dump(mode="json")
-        click.echo(json.dumps({**summary(recorded), "outcome": outcome, "trials": trials}))
+        write_json({**summary(recorded), "outcome": outcome, "trials": trials}, json_to)
         return
     from rich.table import Table
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import BadInput
-from core.runs.files import write_whole
+from core.files import write_whole
 from core.search.contract import Trial
 
 _COMPARISON = ("ratio", "low", "high", "level", "decision", "pairs", "clock", "modelled")

@@ -11,8 +11,8 @@ from typing import Generic, TypeVar
 from pydantic import ValidationError
 
 from core.errors import ComplabError
+from core.files import refusal
 from core.records import Record, canonical_json
-from core.runs.files import refusal
 
 R = TypeVar("R", bound=Record)
 

@@ -12,6 +12,7 @@ import logging
 import os
 import platform
 import re
+import shutil
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,8 +25,9 @@ import yaml
 from pydantic import ValidationError
 
 from core.errors import BadInput, ComplabError
+from core.files import make_directory, refusal, write_whole
+from core.llm.redact import redact
 from core.records import Digest, Json, Record, canonical_json, digest_json
-from core.runs.files import make_directory, refusal, write_whole
 from core.runs.journal import Journal
 from core.runs.store import Store
 from core.search.contract import Event, Outcome, Trial, View
@@ -151,7 +153,8 @@ class Run:
     """An open run: the only writer of its directory. Implements `core.search.contract.Run`; use as a context manager.
 
     Leaving the context normally marks it done (or interrupted, when there is no outcome), an error marks it failed,
-    an interrupt marks it interrupted; in all cases the same command goes on from there.
+    an interrupt marks it interrupted; in all cases the same command goes on from there. Bad input before the first
+    trial leaves no run.
 
     Args:
         root: the directory of all runs.
@@ -293,7 +296,8 @@ class Run:
         """
         trials = self._by_problem.setdefault(trial.problem, {})
         earlier = trials.get(trial.index)
-        if earlier is not None and (earlier.key != trial.key or earlier.hidden is not None):
+        final = earlier is not None and earlier.hidden is not None and earlier.hidden.reason != "infra_error"
+        if earlier is not None and (earlier.key != trial.key or final):
             raise ValueError(f"trial {trial.index} of problem {trial.problem[:8]} is recorded already")
         self._trials.append(trial)
         trials[trial.index] = trial
@@ -350,7 +354,9 @@ class Run:
         elif issubclass(kind, KeyboardInterrupt | GeneratorExit):
             self.close("interrupted")
         else:
-            self.close("failed", str(error))
+            self.close("failed", redact(str(error)))
+            if issubclass(kind, BadInput) and self.info.starts == 1 and not self.trials:
+                shutil.rmtree(self.directory)  # nothing was run: no run to list
 
 
 def _read_environments(path: Path) -> list[Any]:

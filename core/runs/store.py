@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 
 from core.errors import ComplabError
+from core.files import make_directory, refusal, write_whole
 from core.records import Digest, digest_bytes
-from core.runs.files import make_directory, refusal, write_whole
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 

@@ -20,9 +20,9 @@ from typing import Any
 import yaml
 from pydantic import Field
 
+from core.cache import cache_dir
 from core.records import Record
 from core.sandbox.backends import Backend
-from core.sandbox.caches import cache_folder
 from core.sandbox.execution import Tree
 from core.sandbox.launcher import python
 from core.sandbox.policy import Command, Guarantee, Limits, Policy, Profile, Status
@@ -224,8 +224,7 @@ def _bait() -> Iterator[_Bait]:
         (folder / "target").chmod(0o666)
         if os.geteuid() == 0:
             _setuid_program(folder, token)
-        secret = cache_folder() / "sandbox" / f"bait-{token}"
-        secret.parent.mkdir(parents=True, exist_ok=True)
+        secret = cache_dir("sandbox") / f"bait-{token}"
         secret.write_text(token)
         stack.callback(secret.unlink, missing_ok=True)
         leaked = os.open(secret, os.O_RDONLY)

@@ -1,10 +1,9 @@
 """Proves by trying what each backend guarantees on this machine, and remembers it for a while."""
 
+import contextlib
 import hashlib
-import json
 import os
 import shutil
-import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -13,10 +12,11 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from core.errors import InfraError
+from core.cache import cache_dir
+from core.errors import ComplabError, InfraError
+from core.files import write_whole
 from core.records import Record, canonical_json
 from core.sandbox.backends import CONFINING, Backend
-from core.sandbox.caches import cache_folder
 from core.sandbox.escapes import Attempt, Probe, catalogue, not_applicable, try_inside, try_outside
 from core.sandbox.launcher import python
 from core.sandbox.policy import Guarantee, Profile
@@ -89,7 +89,7 @@ def report(backend: Backend, profile: Profile) -> ProfileReport:
     key = (backend.name, profile)
     with _lock:
         if key not in _known:
-            path = cache_folder() / "sandbox" / f"{backend.name}-{profile}-{_circumstances()}.json"
+            path = cache_dir("sandbox") / f"{backend.name}-{profile}-{_circumstances()}.json"
             remembered = _load(path)
             if remembered is None:
                 remembered = _try(backend, profile, tuple(p for p in catalogue() if p.core))
@@ -161,12 +161,7 @@ def _load(path: Path) -> ProfileReport | None:
 
 
 def _save(path: Path, made: ProfileReport) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        for old in path.parent.glob(f"{path.name.rpartition('-')[0]}-*.json"):
-            old.unlink(missing_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as file:
-            json.dump(made.model_dump(mode="json"), file)
-        os.replace(file.name, path)
-    except OSError:  # a read-only or full home: this process remembers, the next tries again
-        return
+    for old in path.parent.glob(f"{path.name.rpartition('-')[0]}-*.json"):
+        old.unlink(missing_ok=True)
+    with contextlib.suppress(ComplabError):  # a full disk: this process remembers, the next tries again
+        write_whole(path, made.model_dump_json().encode(), durable=False)

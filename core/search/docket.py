@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from pydantic import Field, ValidationError
@@ -124,7 +124,7 @@ class Docket:
         self._services = services
         self._terms = terms
         self._watch = watch
-        self._recorded = run.recorded(problem.id)
+        self._recorded = _settled(run.recorded(problem.id))
         self._by_payload: dict[Digest, int] = {}
         self._by_candidate: dict[Digest, int] = {}
         self.ended_early: str | None = None
@@ -201,8 +201,9 @@ class Docket:
     def prove(self, index: int, alpha: float) -> Trial:
         """Check a screened trial on hidden inputs and compare it afresh, at its share of the error rate."""
         trial, resumed = self.trials[index], True
-        if trial.index in self._recorded and self._recorded[index].hidden is not None:
-            trial = self._recorded[index]
+        earlier = self._recorded.get(index)
+        if earlier is not None and earlier.hidden is not None and earlier.hidden.reason != "infra_error":
+            trial = earlier
         else:
             assert trial.candidate is not None
             self.tell("proving", index=index)
@@ -328,6 +329,19 @@ class Docket:
                     raise
                 self.tell("retry", f"{error} ({left} tries left)", index=len(self.trials))
         raise AssertionError("unreachable")
+
+
+def _settled(recorded: Mapping[int, Trial]) -> dict[int, Trial]:
+    """Return the recorded trials without those at the end that met an error of our own: they are tried again.
+
+    One that later trials follow stays: the advisor has seen it.
+    """
+    kept = dict(recorded)
+    for index in sorted(recorded, reverse=True):
+        if recorded[index].verdict.reason != "infra_error":
+            break
+        del kept[index]
+    return kept
 
 
 def _summary(trial: Trial) -> str:

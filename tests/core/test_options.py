@@ -126,7 +126,7 @@ def test_help_shows_defaults_and_choices() -> None:
     assert "--no-new" not in text
 
 
-@pytest.mark.parametrize("name", ["missing/out.json", "."])
+@pytest.mark.parametrize("name", ["missing/out.json", ".", "matmul_int8", "kernel.c"])
 def test_a_json_path_that_cannot_be_written_is_refused_before_the_work(tmp_path: Path, name: str) -> None:
     worked = []
 

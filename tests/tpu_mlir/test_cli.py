@@ -87,9 +87,8 @@ def test_check_prints_the_worst_tensor_of_every_program_and_fails_when_one_is_wr
         "block_cache_1",
         "lm_head",
     ]
-    lines = run("check", model, "--ids", "1,2,3,4", "--json", "--quant", "w4bf16", "--group-size", "32", code=1)
-    found = [json.loads(line) for line in lines.splitlines()]
-    assert any(t["cosine"] < 0.99 for net in found for t in net["tensors"])
+    text = run("check", model, "--ids", "1,2,3,4", "--json", "--quant", "w4bf16", "--group-size", "32", code=1)
+    assert any(t["cosine"] < 0.99 for net in json.loads(text)["programs"] for t in net["tensors"])
     with pytest.raises(BadInput, match="--ids is '1,x'"):
         run("check", model, "--ids", "1,x")
 

@@ -1,14 +1,16 @@
 """The model files of the local adapter: found, checked against their sha256, read in place, never copied."""
 
+import contextlib
 import hashlib
 import importlib.metadata
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from core.errors import BadInput
+from core.cache import cache_dir
+from core.errors import BadInput, ComplabError
+from core.files import write_whole
 from core.records import Digest, digest_bytes
 
 PACKAGED_NAME: Final = "smollm2-135m"
@@ -70,8 +72,7 @@ def sha256_of(path: Path) -> Digest:
     stat = path.stat()
     where = str(path.resolve())
     fact = [where, stat.st_size, stat.st_mtime_ns]
-    folder = Path(os.environ.get("COMPLAB_CACHE") or Path.home() / ".cache" / "complab") / "llm"
-    cache = folder / f"sha256-{digest_bytes(where.encode())[:16]}.json"
+    cache = cache_dir("llm") / f"sha256-{digest_bytes(where.encode())[:16]}.json"
     try:
         known = json.loads(cache.read_text())
         if known["file"] == fact:
@@ -80,11 +81,6 @@ def sha256_of(path: Path) -> Digest:
         pass  # not cached, or the cache is damaged: hash again
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        fresh = cache.with_name(f"{cache.name}.{os.getpid()}")
-        fresh.write_text(json.dumps({"file": fact, "sha256": digest}))
-        os.replace(fresh, cache)
-    except OSError:
-        pass  # a read-only home costs a hash a start, nothing else
+    with contextlib.suppress(ComplabError):  # a full disk costs a hash a start, nothing else
+        write_whole(cache, json.dumps({"file": fact, "sha256": digest}).encode(), durable=False)
     return digest

@@ -22,6 +22,7 @@ SECRET = "opensesame-1234567890"
         "ghp_abcdefghijklmnopqrstuvwxyz012345",
         "hf_abcdefghijklmnopqrstuvwx",
         "AKIAABCDEFGHIJKLMNOP",
+        "http://me:opensesame@localhost:8080/v1",
         "-----BEGIN RSA PRIVATE KEY-----\nabc\n-----END RSA PRIVATE KEY-----",
     ],
 )

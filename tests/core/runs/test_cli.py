@@ -33,7 +33,7 @@ def test_list_of_nothing_says_so(tmp_path):
 
 def test_show_prints_trials_and_result(tmp_path):
     directory = searched(tmp_path)
-    data = json.loads(invoke("show", "--root", tmp_path, "--json", directory.name).stdout)
+    data = json.loads(invoke("show", "--root", tmp_path, directory.name, "--json").stdout)
     assert len(data["trials"]) == data["trials"][-1]["index"] + 1
     assert data["outcome"]["fallback"] is None
     text = invoke("show", "--root", tmp_path, directory.name).stdout
@@ -51,7 +51,7 @@ def test_show_lets_no_proposal_steer_the_terminal(tmp_path):
 
 def test_exported_tables_hold_every_trial(tmp_path):
     directory = searched(tmp_path)
-    shown = json.loads(invoke("show", "--root", tmp_path, "--json", directory.name).stdout)["trials"]
+    shown = json.loads(invoke("show", "--root", tmp_path, directory.name, "--json").stdout)["trials"]
     invoke("export", "--root", tmp_path, "--out", tmp_path / "t.csv", directory.name)
     with (tmp_path / "t.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))

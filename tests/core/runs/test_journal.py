@@ -140,7 +140,7 @@ def test_a_really_full_device_is_one_paragraph():
 
 
 def journal_to_full():
-    from core.runs.files import refusal
+    from core.files import refusal
 
     fd = os.open("/dev/full", os.O_WRONLY)
     try:

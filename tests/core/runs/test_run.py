@@ -67,6 +67,22 @@ def test_status_tells_done_failed_and_interrupted(tmp_path):
         assert read_info(run.directory).state == "running"
 
 
+def test_bad_input_before_the_first_trial_leaves_no_run(tmp_path):
+    with pytest.raises(BadInput), open_run(tmp_path) as run:
+        raise BadInput("The program prints the time.")
+    assert not run.directory.exists()
+    directory = searched(tmp_path)
+    with pytest.raises(BadInput), open_run(tmp_path):
+        raise BadInput("The program is gone.")
+    assert read_info(directory).state == "failed"
+
+
+def test_a_failure_is_recorded_without_secrets(tmp_path):
+    with pytest.raises(ComplabError), open_run(tmp_path) as run:
+        raise ComplabError("http://me:opensesame@host does not answer.")
+    assert "opensesame" not in (run.directory / "run.json").read_text()
+
+
 def test_a_run_whose_process_died_counts_as_interrupted(tmp_path):
     code = (
         "import os, pathlib\nfrom core.runs.run import Run\n"

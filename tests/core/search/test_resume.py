@@ -1,6 +1,6 @@
 import pytest
 
-from core.errors import ComplabError
+from core.errors import ComplabError, InfraError
 from core.search.advisors.random import RandomAdvisor
 from tests.core.search.searches import ADVISORS, run_search, stable, vary
 from tests.core.search.toy import (
@@ -37,6 +37,21 @@ def test_an_interrupt_leaves_a_run_that_goes_on():
         run_search(RandomAdvisor(), run=run, compiler=ToyCompiler(interrupt))
     run_search(RandomAdvisor(), run=run)
     assert stable(run.lines) == stable(run_search(RandomAdvisor(), run=MemoryRun(3))[1].lines)
+
+
+def test_trials_that_met_errors_of_our_own_are_tried_again_by_the_same_command():
+    def fail(x):
+        if len(run.lines) >= 4:
+            raise InfraError("the tool is gone", "Bring it back.")
+
+    run = MemoryRun(3)
+    with pytest.raises(InfraError, match="3 trials in a row"):
+        run_search(RandomAdvisor(), run=run, compiler=ToyCompiler(fail))
+    run_search(RandomAdvisor(), run=run)
+    assert any(trial.verdict.reason == "infra_error" for trial in run.lines)
+    whole = run_search(RandomAdvisor(), run=MemoryRun(3))[1]
+    resumed, uninterrupted = ({trial.index: trial for trial in lines} for lines in (run.lines, whole.lines))
+    assert stable(resumed.values()) == stable(uninterrupted.values())
 
 
 def test_a_finished_run_answers_at_once():
