@@ -150,13 +150,20 @@ class LiteLLM:
             return None
         return Price(prompt=prompt, completion=completion, source=f"litellm {self._version}")
 
+    def _missing_keys(self, error: Exception) -> str:
+        """Return the variables that hold no key, when that is what an error is about (litellm calls it a server's)."""
+        if self._api_key is not None or not re.search(r"api_key|credentials", str(error)):
+            return ""
+        return " or ".join(self._litellm.validate_environment(model=self._model)["missing_keys"])
+
     def _refusal(self, error: Exception) -> EndpointError:
-        cause = cause_of_exception(error)
+        missing = self._missing_keys(error)
+        cause = "auth" if missing else cause_of_exception(error)
         status = getattr(error, "status_code", None)
         response = getattr(error, "response", None)
         headers = getattr(response, "headers", None) or getattr(error, "litellm_response_headers", None) or {}
         fix: dict[Cause, str] = {
-            "auth": "Check the provider's API key in its environment variable.",
+            "auth": f"Set {missing}." if missing else "Check the provider's API key in its environment variable.",
             "not_found": "Check the name of the model.",
             "connection": "Is the endpoint running, and the address right?",
         }

@@ -160,6 +160,17 @@ class TestInstalled:
         if status == 429:
             assert caught.value.retry_after_s == 3
 
+    def test_a_missing_key_is_named_at_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+        waited: list[float] = []
+        with (
+            open_client("openai/gpt-4o-mini", sleep=waited.append) as client,
+            pytest.raises(EndpointError, match="Set OPENAI_API_KEY") as caught,
+        ):
+            client.complete(self.request())
+        assert caught.value.cause == "auth"
+        assert not waited
+
     def test_a_refused_connection_and_a_hang_are_told_apart(self, server: "FakeServer") -> None:
         server.hang()
         with self.open(server, attempts=1, attempt_s=0.5) as client, pytest.raises(EndpointError) as caught:
