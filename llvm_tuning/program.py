@@ -47,7 +47,7 @@ class Program(Record):
 
     name: str
     path: Path
-    language: Language = "c"
+    language: Language
     cflags: tuple[str, ...] = ()
     inputs: tuple[Input, ...]
     hidden: tuple[Input, ...] = ()
@@ -102,10 +102,8 @@ def load_program(
                 )
             return _shipped(source, flags, args)
         near = difflib.get_close_matches(source, shipped, n=3)
-        fix = (
-            f"Near shipped programs: {', '.join(near)}." if near else "`complab llvm programs` lists the shipped ones."
-        )
-        raise BadInput(f"There is no C or C++ file {source!r}.", fix)
+        listed = f"Near names: {', '.join(near)}." if near else "`complab llvm programs` lists the shipped programs."
+        raise BadInput(f"There is no C or C++ file {source!r}.", listed)
     if path.suffix not in LANGUAGES:
         raise BadInput(f"{source!r} is neither C nor C++.", f"Its name must end in {', '.join(LANGUAGES)}.")
     for name in outputs:
@@ -116,7 +114,15 @@ def load_program(
         stdin=_read("--stdin", stdin) if stdin else b"",
         files={Path(f).name: _read("--input", f) for f in files},
     )
-    return Program(name=path.stem, path=path, cflags=flags, inputs=(given,), outputs=outputs, check_stderr=check_stderr)
+    return Program(
+        name=path.stem,
+        path=path,
+        language=LANGUAGES[path.suffix],
+        cflags=flags,
+        inputs=(given,),
+        outputs=outputs,
+        check_stderr=check_stderr,
+    )
 
 
 def _flags(text: str) -> tuple[str, ...]:

@@ -12,8 +12,8 @@ from llvm_tuning.toolchain.discover import Toolchain
 COMPILE = Policy(profile="toolchain", limits=Limits(wall_s=60.0, cpu_s=60.0))
 """Some settings make a compiler run for minutes; this bounds them."""
 
-PREPROCESSED: dict[Language, str] = {"c": "cpp-output", "c++": "c++-cpp-output"}
-"""What `-x` calls a preprocessed unit of each language."""
+UNIT: dict[Language, str] = {"c": "unit.i", "c++": "unit.ii"}
+"""File name of a preprocessed unit: its suffix says so to every driver (zig knows no `-x cpp-output`)."""
 
 BASE_FLAGS = ("-O3", "-g1", "-w")
 """The baseline's flags. -g1 (line tables) does not change code; remarks need it for source lines."""
@@ -62,14 +62,12 @@ def compile_object(
             *program.compile_flags,
             *knobs,
             *extra,
-            "-x",
-            PREPROCESSED[program.language],
             "-c",
-            "unit.i",
+            UNIT[program.language],
             "-o",
             "unit.o",
         ),
-        files={"unit.i": unit},
+        files={UNIT[program.language]: unit},
         readonly=tools.readonly,
         outputs=("unit.o", "unit.opt.yaml"),
         env=tool_environment(tools),
@@ -88,8 +86,8 @@ def intermediate(box: Sandbox, tools: Toolchain, program: Program, unit: bytes) 
     """Return the baseline's optimised LLVM IR as text, for evidence only (empty if the driver gives none)."""
     driver = (*tools.compiler(program.language), *BASE_FLAGS, *program.compile_flags)
     command = Command(
-        argv=(*driver, "-S", "-emit-llvm", "-x", PREPROCESSED[program.language], "unit.i", "-o", "unit.ll"),
-        files={"unit.i": unit},
+        argv=(*driver, "-S", "-emit-llvm", UNIT[program.language], "-o", "unit.ll"),
+        files={UNIT[program.language]: unit},
         readonly=tools.readonly,
         outputs=("unit.ll",),
         env=tool_environment(tools),
@@ -104,7 +102,7 @@ def without_line_markers(unit: bytes) -> bytes:
 
 def tool_environment(tools: Toolchain) -> dict[str, str]:
     """Return the variables that the compiler driver needs inside the sandbox."""
-    return {"ZIG_GLOBAL_CACHE_DIR": "/tmp/zig", "ZIG_LOCAL_CACHE_DIR": "/tmp/zig"} if tools.readonly else {}
+    return {"ZIG_GLOBAL_CACHE_DIR": "zig", "ZIG_LOCAL_CACHE_DIR": "zig"} if tools.readonly else {}
 
 
 def said(result: Result) -> str:

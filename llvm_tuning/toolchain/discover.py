@@ -7,7 +7,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from core.errors import ComplabError
+from core.errors import BadInput, ComplabError
 from core.records import Record
 from llvm_tuning.suite.catalogue import Language
 
@@ -30,14 +30,26 @@ class Toolchain(Record):
     """Absolute path of ld.lld, or None: the driver's own default linker."""
     options: frozenset[str]
     """Names of all LLVM options that the compiler knows."""
+    system_cc: str | None = None
+    """The system's C compiler, which links what zig compiled: zig itself would build a C library for every link."""
     readonly: tuple[Path, ...] = ()
     """Directories outside /usr that a sandbox must show for it to work."""
 
     def compiler(self, language: Language) -> tuple[str, ...]:
-        """Return the driver for a language: zig's `cc` has a sister, clang has a mode."""
+        """Return the driver that compiles a language.
+
+        Raises:
+            BadInput: C++ without clang: zig's C++ library links only with zig, which builds it anew in every sandbox.
+        """
         if language == "c":
             return self.driver
-        return (*self.driver[:-1], "c++") if self.driver[-1] == "cc" else (*self.driver, "--driver-mode=g++")
+        if self.system_cc is not None:
+            raise BadInput("Without clang, only C programs can be tuned.", INSTALL_HINT)
+        return (*self.driver, "--driver-mode=g++")
+
+    def link_driver(self, language: Language) -> tuple[str, ...]:
+        """Return the driver that links objects of a language."""
+        return self.compiler(language) if self.system_cc is None else (self.system_cc,)
 
 
 def discover() -> Toolchain:
@@ -60,15 +72,19 @@ def discover() -> Toolchain:
         home = Path(zig.origin).parent
         driver = (str(home / "zig"), "cc")
         version = _version(driver)
-        if version is not None:
+        system_cc = shutil.which("cc")  # resolved below: a sandbox shows /usr, not a directory of links
+        if version is not None and system_cc is not None:
             return Toolchain(
                 driver=driver,
                 version=f"zig cc (clang {version})",
                 linker=None,
                 options=_options(driver),
+                system_cc=str(Path(system_cc).resolve()),
                 readonly=(home,),
             )
-    raise ComplabError("No usable C compiler: clang-22 to clang-19 and pip's ziglang were looked for.", INSTALL_HINT)
+    raise ComplabError(
+        "No usable C compiler: clang-22 to clang-19, and pip's ziglang with a system cc, were looked for.", INSTALL_HINT
+    )
 
 
 def _version(driver: tuple[str, ...]) -> str | None:

@@ -75,7 +75,7 @@ def link_layouts(
     """
     variants = layout_variants(first + count, _LAYOUT_SEED, lld=tools.linker is not None)[first:]
     pads = [build(cached_file(v.pad_source.encode(), "pads", "pad.c"), kind="object") for v in variants]
-    driver = " ".join([*tools.compiler(program.language), "-w", *(("-Wl,--threads=1",) if tools.linker else ())])
+    driver = " ".join([*tools.link_driver(program.language), "-w", *(("-Wl,--threads=1",) if tools.linker else ())])
     links = [
         f'{driver} {" ".join(variant.link_flags)} pad{i}.o unit.o "$@" -o program{i} &'
         for i, variant in enumerate(variants)

@@ -15,11 +15,11 @@ import pytest
 pytestmark = pytest.mark.serial
 
 
-def complab(*words, cwd, **options):
+def complab(*words, cwd, environment=None, **options):
     return subprocess.run(
         [sys.executable, "-m", "experiments.cli", *map(str, words)],
         cwd=cwd,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        env={**(environment or os.environ), "PYTHONPATH": str(Path(__file__).parents[2])},
         capture_output=True,
         text=True,
         timeout=240,
@@ -54,6 +54,44 @@ def test_the_printed_command_builds_a_program_with_the_same_output(tmp_path):
     subprocess.run([*command.split(), "-o", tmp_path / "tuned"], check=True)
     subprocess.run(["clang-22", "-O3", command.split()[-1], "-o", tmp_path / "plain"], check=True)
     assert subprocess.check_output([tmp_path / "tuned"]) == subprocess.check_output([tmp_path / "plain"])
+
+
+@pytest.fixture
+def path_without_llvm(tmp_path):
+    """A PATH with all that this one has, but no LLVM tool."""
+    links = tmp_path / "bin"
+    links.mkdir()
+    for folder in reversed(os.environ["PATH"].split(os.pathsep)):  # earlier folders win
+        for tool in Path(folder).glob("*"):
+            if not re.match(r"(clang|llvm|opt\b|llc|lld|ld\.lld)", tool.name):
+                (links / tool.name).unlink(missing_ok=True)
+                (links / tool.name).symlink_to(tool)
+    return {**os.environ, "PATH": str(links)}
+
+
+def test_without_clang_a_c_program_is_tuned_by_zig_and_cpp_is_refused(tmp_path, path_without_llvm):
+    words = ("tune", "matmul_int8", "--advisor", "expert", "--budget", "1", "--json", "out.json")
+    done = complab(*words, cwd=tmp_path, environment=path_without_llvm)
+    assert done.returncode == 0, done.stderr
+    result = json.loads((tmp_path / "out.json").read_text())
+    assert result["decision"] == "faster"
+    assert "zig" in result["command"]
+    (tmp_path / "x.cpp").write_text("int main() {}\n")
+    refused = complab("tune", "x.cpp", cwd=tmp_path, environment=path_without_llvm)
+    assert refused.returncode == 2
+    assert "only C programs" in refused.stderr
+
+
+def test_a_cpp_program_is_compiled_and_linked_as_cpp(tmp_path):
+    (tmp_path / "sum.cpp").write_text(
+        "#include <iostream>\n#include <vector>\nint main() { std::vector<int> v(9, 2); int s = 0;"
+        " for (int x : v) s += x; std::cout << s << std::endl; }\n"
+    )
+    done = complab("tune", "sum.cpp", "--advisor", "expert", "--budget", "1", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    built = [*json.loads(done.stdout)["command"].split(), "-o", "sum"]
+    subprocess.run(built, check=True, cwd=tmp_path)
+    assert subprocess.check_output([tmp_path / "sum"]) == b"18\n"
 
 
 def test_an_interrupt_leaves_no_process_and_the_same_command_goes_on(tmp_path):
