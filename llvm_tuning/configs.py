@@ -6,7 +6,7 @@ from typing import Literal
 from core.config import argument, option
 from core.llm.configs import ModelConfig
 
-AdvisorName = Literal["expert", "llm", "random", "evolution"]
+AdvisorName = Literal["expert", "hybrid", "llm", "random", "evolution", "bandit", "bayesian"]
 
 
 @dataclass(frozen=True, kw_only=True)

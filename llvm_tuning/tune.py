@@ -13,7 +13,10 @@ from core.measure.service import Measure, MeasureSettings
 from core.records import Json, Record
 from core.runs.run import Run
 from core.sandbox.service import open_sandbox
+from core.search.advisors.bandit import BanditAdvisor
+from core.search.advisors.bayesian import BayesianAdvisor
 from core.search.advisors.evolution import EvolutionAdvisor
+from core.search.advisors.hybrid import HybridAdvisor
 from core.search.advisors.random import RandomAdvisor
 from core.search.contract import Advisor, Budget, Outcome, Trial
 from core.search.docket import Watch
@@ -191,6 +194,12 @@ def _advisor(config: TuneConfig, client: Client | None) -> Advisor:
     match config.advisor:
         case "expert":
             return expert()
+        case "hybrid":
+            return HybridAdvisor(opening=expert())
+        case "bandit":
+            return BanditAdvisor()
+        case "bayesian":
+            return BayesianAdvisor()
         case "random":
             return RandomAdvisor()
         case "evolution":

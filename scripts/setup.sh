@@ -136,7 +136,7 @@ flock 9
 for tier in "${@:-test}"; do
   case $tier in
     demo) install_tier demo local ;;
-    test) install_tier test local,llm,mlir,compilers,dev && digest >"$(stamp demo)" ;;
+    test) install_tier test local,llm,mlir,compilers,search,dev && digest >"$(stamp demo)" ;;
     arm64 | browser) read_packages "$tier" && apt_install "${listed[@]}" ;;
     *) say "there is no tier '$tier': demo, test, arm64, browser" && exit 2 ;;
   esac

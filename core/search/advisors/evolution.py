@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from random import Random
 
 from core.records import Digest, Json, digest_json
+from core.search.advisors.bases import gain
 from core.search.contract import Proposal, Services, Trial, View
 from core.search.space import Payload, Space
 
@@ -25,13 +26,17 @@ class EvolutionAdvisor:
 
     def propose(self, view: View, s: Services) -> Generator[list[Proposal], list[Trial], None]:
         """Yield generations without end: first samples and neighbours of the baseline, then children."""
+        yield from self.evolve(view, [])
+
+    def evolve(self, view: View, known: Sequence[Trial]) -> Generator[list[Proposal], list[Trial], None]:
+        """Yield generations without end, from the baseline and trials that somebody else has proposed."""
         rng = Random(view.seed)
-        seen: set[Digest] = {digest_json(view.baseline.proposal.payload)}
-        ranked: list[Trial] = [view.baseline]
+        seen: set[Digest] = {digest_json(trial.proposal.payload) for trial in (view.baseline, *known)}
+        ranked = _ranked([view.baseline, *known])
         while True:
             batch = [self._child(view.space, ranked[: self.population], seen, rng) for _ in range(view.batch)]
             trials = yield [Proposal(payload=payload) for payload in batch]
-            ranked = sorted([*ranked, *(t for t in trials if t.verdict.accepted)], key=_fitness, reverse=True)
+            ranked = _ranked([*ranked, *trials])
 
     def _child(self, space: Space, parents: Sequence[Trial], seen: set[Digest], rng: Random) -> Payload:
         """Return a payload that was not proposed before, unless the space seems exhausted."""
@@ -64,6 +69,6 @@ def cross(space: Space, a: Mapping[str, Json], b: Mapping[str, Json], rng: Rando
     return dict(a) if space.errors(child) else child
 
 
-def _fitness(trial: Trial) -> float:
-    """Return the screened ratio, which the baseline has by definition."""
-    return 1.0 if trial.screen is None else trial.screen.ratio
+def _ranked(trials: Sequence[Trial]) -> list[Trial]:
+    """Return the accepted trials, the fastest first."""
+    return sorted((t for t in trials if t.verdict.accepted), key=gain, reverse=True)

@@ -3,8 +3,11 @@
 import json
 
 from core.search.advisors.adversarial import AdversarialAdvisor
+from core.search.advisors.bandit import BanditAdvisor
 from core.search.advisors.bases import ExpertAdvisor, ExpertRule, ModelAdvisor
+from core.search.advisors.bayesian import BayesianAdvisor
 from core.search.advisors.evolution import EvolutionAdvisor
+from core.search.advisors.hybrid import HybridAdvisor
 from core.search.advisors.random import RandomAdvisor
 from core.search.contract import Budget, Proposal
 from core.search.loop import search
@@ -37,7 +40,16 @@ EXPERT = ExpertAdvisor(
         ExpertRule(lambda e: True, lambda e: {"passes": ["dse"]}, "wrong advice"),
     ]
 )
-ADVISORS = [RandomAdvisor(), EvolutionAdvisor(), EXPERT, Echo(), AdversarialAdvisor()]
+ADVISORS = [
+    RandomAdvisor(),
+    EvolutionAdvisor(),
+    BanditAdvisor(groups={"loops": ["unroll", "width"]}),
+    BayesianAdvisor(startup=3),
+    HybridAdvisor(opening=EXPERT),
+    EXPERT,
+    Echo(),
+    AdversarialAdvisor(),
+]
 
 
 def run_search(advisor, *, problem=None, compiler=None, judge=None, evaluations=12, run=None, terms=None, **budget):
