@@ -9,6 +9,7 @@ from core.config import load
 from core.console import console, notices, write_json
 from core.options import config_options, json_option
 from llvm_tuning.configs import TuneConfig
+from llvm_tuning.suite.cli import suite
 
 if TYPE_CHECKING:
     from llvm_tuning.tune import Tuned
@@ -69,6 +70,9 @@ def show(tuned: "Tuned") -> None:
 @click.group()
 def llvm() -> None:
     """Look at what the LLVM tuner works with."""
+
+
+llvm.add_command(suite)
 
 
 @llvm.command()

@@ -8,6 +8,7 @@ from core.records import Record, digest_bytes
 from core.sandbox.policy import Command, Limits, Policy, Result, Sandbox
 from llvm_tuning.suite.catalogue import INPUTS, InputName, Suite, SuiteProgram
 from llvm_tuning.suite.mutation import emptied
+from llvm_tuning.toolchain.build import tool_environment
 from llvm_tuning.toolchain.discover import Toolchain
 
 Run = Callable[[Command, float], Result]
@@ -114,7 +115,7 @@ def build(program: SuiteProgram, source: str, tools: Toolchain, run: Run, level:
         argv=(*tools.compiler(program.language), level, "-w", program.filename, "-o", "program", *program.cflags),
         files={program.filename: source.encode()},
         readonly=tools.readonly,
-        env={"ZIG_GLOBAL_CACHE_DIR": "/tmp/zig", "ZIG_LOCAL_CACHE_DIR": "/tmp/zig"} if tools.readonly else {},
+        env=tool_environment(tools),
         outputs=("program",),
     )
     result = run(command, BUILD_S)

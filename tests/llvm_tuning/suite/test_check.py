@@ -1,12 +1,15 @@
 import functools
+import json
 import textwrap
 
 import pytest
+from click.testing import CliRunner
 
 from core.records import digest_bytes
 from core.sandbox.service import open_sandbox
 from llvm_tuning.suite.catalogue import load_suite
 from llvm_tuning.suite.check import check, confined
+from llvm_tuning.suite.cli import suite
 from llvm_tuning.suite.unconfined import run_own
 from llvm_tuning.toolchain.discover import discover
 
@@ -108,3 +111,13 @@ def test_a_mutant_that_never_ends_counts_as_seen(tmp_path, monkeypatch):
     program = PROGRAM.replace("shout(x);", "for (int n = 0; n < 3; n = more(n)) shout(n);")
     program = program.replace("int main", "static int more(int n) { return n + 1; }\nint main")
     assert findings(tmp_path, program, "[more]") == []
+
+
+@pytest.mark.parametrize(("three", "kinds", "code"), [(b"9\n", set(), 0), (b"8\n", {"wrong_output"}, 1)])
+def test_the_command_checks_a_suite_of_ones_own(tmp_path, three, kinds, code):
+    findings(tmp_path, three=three)  # writes the suite
+    done = CliRunner().invoke(suite, ["check", "--file", str(tmp_path / "suite.yaml"), "--json"])
+    assert done.exit_code == code, done.stderr
+    shown = json.loads(done.stdout)
+    assert shown["checked"] == ["squares"]
+    assert {finding["kind"] for finding in shown["findings"]} == kinds
