@@ -4,6 +4,7 @@ import functools
 import json
 import os
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,17 @@ def console() -> "Console":
 def notices() -> "Console":
     """Return the console on stderr: progress, warnings and errors, so that stdout stays a result."""
     return _console(stderr=True)
+
+
+def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table without a frame on stdout."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(*header, box=None, header_style="bold")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    console().print(table)
 
 
 def write_json(value: Any, to: str) -> None:

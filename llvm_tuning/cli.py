@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 import click
 
 from core.config import load
-from core.console import console, notices, write_json
+from core.console import console, notices, print_table, write_json
 from core.options import config_options, json_option
 from llvm_tuning.configs import TuneConfig
 from llvm_tuning.suite.cli import suite
+from llvm_tuning.toolchain import cli as toolchain
 
 if TYPE_CHECKING:
     from llvm_tuning.tune import Tuned
@@ -73,6 +74,9 @@ def llvm() -> None:
 
 
 llvm.add_command(suite)
+llvm.add_command(toolchain.tools)
+llvm.add_command(toolchain.knobs)
+llvm.add_command(toolchain.selftest)
 
 
 @llvm.command()
@@ -85,26 +89,7 @@ def programs(json_to: str | None) -> None:
     if json_to is not None:
         write_json({"programs": [{"name": n, "about": about} for n, about in listed.items()]}, json_to)
         return
-    _table(("program", "about"), list(listed.items()))
-
-
-@llvm.command()
-@json_option
-def knobs(json_to: str | None) -> None:
-    """List the options that may be set, checked against the installed compiler."""
-    from llvm_tuning.toolchain.discover import discover
-    from llvm_tuning.toolchain.knobs import available
-
-    tools = discover()
-    there, missing = available(tools.options)
-    if json_to is not None:
-        found = [{"name": k.name, "values": list(k.values), "about": k.about} for k in there]
-        write_json({"compiler": tools.version, "knobs": found, "missing": missing}, json_to)
-        return
-    console().print(f"Accepted by {tools.version}:")
-    _table(("knob", "values", "about"), [(k.name, " ".join(k.values), k.about) for k in there])
-    for name, why in missing.items():
-        console().print(f"missing: {name}: {why}")
+    print_table(("program", "about"), list(listed.items()))
 
 
 @llvm.command()
@@ -127,12 +112,3 @@ def evidence(program: str, cflags: str, json_to: str | None) -> None:
         write_json(seen, json_to)
         return
     console().print(json.dumps(seen, indent=1), markup=False)
-
-
-def _table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
-    from rich.table import Table
-
-    table = Table(*header, box=None, header_style="bold")
-    for row in rows:
-        table.add_row(*row)
-    console().print(table)

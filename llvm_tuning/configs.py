@@ -5,6 +5,7 @@ from typing import Literal
 
 from core.config import argument, option
 from core.llm.configs import ModelConfig
+from llvm_tuning.toolchain.semantics import Semantics
 
 AdvisorName = Literal["expert", "hybrid", "llm", "random", "evolution", "bandit", "bayesian"]
 
@@ -31,6 +32,7 @@ class TuneConfig:
     output: tuple[str, ...] = option((), help="File it writes that must stay equal (repeatable).", flag="--output")
     check_stderr: bool = option(False, help="Compare standard error as well.", flag="--check-stderr")
     advisor: AdvisorName = option("expert", help="Who proposes settings.", flag="--advisor")
+    semantics: Semantics = option("exact", help="The most that an option may do to results.", flag="--semantics")
     budget: int = option(24, help="Distinct builds that may be checked and measured.", flag="--budget")
     batch: int = option(4, help="Proposals between two looks at the results.")
     seed: int = option(0, help="Seed of everything random.", flag="--seed")

@@ -13,6 +13,8 @@ from llvm_tuning.program import Program
 from llvm_tuning.toolchain.build import compile_object, intermediate, preprocess, without_line_markers
 from llvm_tuning.toolchain.discover import Toolchain
 from llvm_tuning.toolchain.knobs import Knob, available, space
+from llvm_tuning.toolchain.selftest import selftest
+from llvm_tuning.toolchain.semantics import Semantics
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -37,8 +39,8 @@ class LlvmProblem:
 
     @property
     def space(self) -> Space:
-        """The knobs that the installed compiler accepts."""
-        return space(self.knobs)
+        """The knobs that the installed compiler accepts, and a pass pipeline where there is opt."""
+        return space(self.knobs, pipeline="opt" in self.tools.paths)
 
     @property
     def default(self) -> Proposal:
@@ -63,6 +65,11 @@ class LlvmProblem:
             channels["features"] = dict(ir_features(ir))
         else:
             missing["features"] = f"{self.tools.version} gave no LLVM IR"
+        if {"opt", "llvm-objdump"} <= self.tools.paths.keys() and built.code is not None:
+            # A pipeline of one's own starts from these: where they differ from clang -O3, so does its first step.
+            channels["routes"] = {a.route: str(a) for a in selftest(box, self.tools, self.program, self.unit)}
+        else:
+            missing["routes"] = f"there is no opt or no llvm-objdump of {self.tools.version}'s version"
         channels["knobs"] = {k.name: k.about for k in self.knobs}
         return Evidence(channels=channels, missing=missing)
 
@@ -71,14 +78,19 @@ class LlvmProblem:
         raise TypeError("a single program has no parts to join")
 
 
-def make_problem(program: Program, tools: Toolchain) -> LlvmProblem:
+def make_problem(program: Program, tools: Toolchain, semantics: Semantics = "exact") -> LlvmProblem:
     """Preprocess the program and return its problem.
+
+    Args:
+        program: what is to be made faster.
+        tools: the toolchain.
+        semantics: the most that an option may do to results.
 
     Raises:
         BadInput: the program does not preprocess.
     """
     unit = preprocess(tools, program)
-    knobs, missing = available(tools.options)
+    knobs, missing = available(tools.options, semantics)
     parts = program.model_dump(mode="json", include={"cflags", "outputs", "check_stderr"})
     identity = digest_json(
         {

@@ -1,6 +1,7 @@
 """The main job: tune one program, with everything recorded in a run."""
 
 import shlex
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -30,12 +31,14 @@ from llvm_tuning.configs import TuneConfig
 from llvm_tuning.judge import LlvmJudge
 from llvm_tuning.problem import LlvmProblem, make_problem
 from llvm_tuning.program import load_program
+from llvm_tuning.toolchain import capabilities
 from llvm_tuning.toolchain.discover import discover
-from llvm_tuning.toolchain.knobs import flags
+from llvm_tuning.toolchain.knobs import PIPELINE, driver_flags, flags, opt_flags
+from llvm_tuning.toolchain.routes import opt_arguments
 
 CONTROL = "aa.json"
 """Where a run keeps its A/A controls."""
-PROMPT_BYTES = 24_000
+PROMPT_BYTES = 38_000
 """Longest prompt of the llm advisor, for the estimate before a paid launch."""
 ANSWER_TOKENS = 4_000
 
@@ -48,10 +51,14 @@ class Tuned(Record):
     outcome: Outcome
     flags: tuple[str, ...]
     """The proven compiler flags; none when -O3 was kept."""
+    pipeline: str | None = None
+    """The proven pass pipeline, when there is one."""
     command: str
     """The command line that builds the kept program."""
     run: str
     """The run's directory."""
+    capabilities: dict[str, Json]
+    """What the toolchain could do, in short; the run's capabilities.json has it all."""
 
     def summary(self) -> dict[str, Json]:
         """Return what `--json` prints."""
@@ -66,8 +73,10 @@ class Tuned(Record):
             "fallback": self.outcome.fallback,
             "evaluations": self.outcome.spent.evaluations,
             "flags": list(self.flags),
+            "pipeline": self.pipeline,
             "command": self.command,
             "run": self.run,
+            "capabilities": self.capabilities,
         }
 
 
@@ -102,7 +111,8 @@ def run(config: TuneConfig, watch: Watch) -> Tuned:
         check_stderr=config.check_stderr,
     )
     box = open_sandbox()
-    problem = make_problem(program, discover())
+    problem = make_problem(program, discover(), config.semantics)
+    able = capabilities.capabilities(problem.tools, config.semantics)
     settings = _settings(config)
     name = config.name or f"{problem.name}-{config.advisor}"
     baseline = establish(box, problem, config.run_timeout_s)
@@ -119,6 +129,7 @@ def run(config: TuneConfig, watch: Watch) -> Tuned:
         try:
             services = Doors(box=box, store=record.store, measure=Measure(box, record.store, settings), llm=client)
             judge = LlvmJudge(baseline=baseline, run_timeout_s=config.run_timeout_s, measure=settings)
+            record.save(capabilities.FILE, able.model_dump(mode="json"))
             if not (record.directory / CONTROL).exists():
                 record.save(CONTROL, judge.control(problem, services).model_dump(mode="json"))
             outcome = search(
@@ -135,15 +146,16 @@ def run(config: TuneConfig, watch: Watch) -> Tuned:
         finally:
             if client is not None:
                 client.close()
-        words = _proven_flags(problem, outcome, record.trials)
-        driver = problem.tools.compiler(program.language)
+        payload = _proven(problem, outcome, record.trials)
         return Tuned(
             program=problem.name,
             advisor=config.advisor,
             outcome=outcome,
-            flags=words,
-            command=shlex.join([*driver, "-O3", *program.cflags, *words, str(program.path)]),
+            flags=flags(problem.knobs, payload),
+            pipeline=str(payload[PIPELINE]) if PIPELINE in payload else None,
+            command=build_command(problem, payload),
             run=str(record.directory),
+            capabilities=able.summary(),
         )
 
 
@@ -171,6 +183,7 @@ def _identity(config: TuneConfig, problem: LlvmProblem) -> dict[str, Json]:
         "input": list(config.input),
         "output": list(config.output),
         "check_stderr": config.check_stderr,
+        "semantics": config.semantics,
         "advisor": config.advisor,
         "budget": config.budget,
         "batch": config.batch,
@@ -221,8 +234,25 @@ def launch_cost(config: TuneConfig) -> str | None:
     return worst_case(config.model, calls=calls, prompt_bytes=PROMPT_BYTES, max_tokens=ANSWER_TOKENS)
 
 
-def _proven_flags(problem: LlvmProblem, outcome: Outcome, trials: tuple[Trial, ...]) -> tuple[str, ...]:
+def _proven(problem: LlvmProblem, outcome: Outcome, trials: tuple[Trial, ...]) -> Mapping[str, Json]:
+    """Return the payload that was kept; the default's when -O3 was."""
     if outcome.trial is None:
-        return ()
-    kept = next(t for t in trials if t.problem == problem.id and t.index == outcome.trial)
-    return flags(problem.knobs, kept.proposal.payload)
+        return problem.default.payload
+    return next(t for t in trials if t.problem == problem.id and t.index == outcome.trial).proposal.payload
+
+
+def build_command(problem: LlvmProblem, payload: Mapping[str, Json]) -> str:
+    """Return the command line that builds the program with these settings; three stages when there is a pipeline."""
+    program, words = problem.program, flags(problem.knobs, payload)
+    driver = (*problem.tools.compiler(program.language), "-O3", *program.cflags)
+    if PIPELINE not in payload:
+        return shlex.join([*driver, *words, str(program.path)])
+    name, early = program.name, driver_flags(problem.knobs, payload)
+    no_passes = ("-Xclang", "-disable-llvm-passes")
+    passes = opt_arguments(str(payload[PIPELINE]), opt_flags(problem.knobs, payload))
+    stages = (
+        (*driver, *early, *no_passes, "-emit-llvm", "-c", str(program.path), "-o", f"{name}.bc"),
+        (problem.tools.tool("opt"), *passes, f"{name}.bc", "-o", f"{name}.opt.bc"),
+        (*driver, *words, *no_passes, f"{name}.opt.bc"),
+    )
+    return " && ".join(map(shlex.join, stages))

@@ -79,6 +79,8 @@ class Space(Record):
 
     fields: dict[str, Domain]
     requires: tuple[Rule, ...] = ()
+    set_at_once: int | None = Field(default=None, ge=1)
+    """Optional fields that a sample sets on average, where there are many; None: half of them."""
 
     @model_validator(mode="after")
     def _rules_name_fields(self) -> Self:
@@ -124,10 +126,12 @@ class Space(Record):
                 raise ComplabError(
                     f"Field {name!r} is text, which cannot be sampled.", "Use an advisor that writes it: expert or llm."
                 )
+        free = sum(domain.optional and not isinstance(domain, Text) for domain in self.fields.values())
+        share = 0.5 if self.set_at_once is None or free == 0 else min(0.5, self.set_at_once / free)
         for _ in range(_TRIES):
             payload: Payload = {}
             for name, domain in self.fields.items():
-                if isinstance(domain, Text) or (domain.optional and rng.random() < 0.5):
+                if isinstance(domain, Text) or (domain.optional and rng.random() < 1 - share):
                     continue
                 payload[name] = domain.sample(rng)
             if not any(rule.broken(payload) for rule in self.requires):

@@ -1,4 +1,4 @@
-"""Builds a program inside the sandbox: preprocess once, compile per knob setting, link per layout."""
+"""Builds a program with the compiler driver, inside the sandbox: preprocess once, compile per knob setting."""
 
 import subprocess
 
@@ -15,8 +15,11 @@ COMPILE = Policy(profile="toolchain", limits=Limits(wall_s=60.0, cpu_s=60.0))
 UNIT: dict[Language, str] = {"c": "unit.i", "c++": "unit.ii"}
 """File name of a preprocessed unit: its suffix says so to every driver (zig knows no `-x cpp-output`)."""
 
-BASE_FLAGS = ("-O3", "-g1", "-w")
-"""The baseline's flags. -g1 (line tables) does not change code; remarks need it for source lines."""
+BASE_FLAGS = ("-O3", "-w")
+"""The baseline's flags. No debug info: objects of equal machine code are then equal bytes, whatever their route."""
+
+REMARK_FLAGS = ("-g1", "-fsave-optimization-record", "-foptimization-record-file=unit.opt.yaml")
+"""-g1 (line tables) does not change code; remarks need it for source lines."""
 
 
 class Built(Record):
@@ -54,7 +57,7 @@ def compile_object(
     box: Sandbox, tools: Toolchain, program: Program, unit: bytes, knobs: tuple[str, ...], *, remarks: bool = False
 ) -> Built:
     """Compile the preprocessed unit with `clang -O3` and these knob flags."""
-    extra = ("-fsave-optimization-record", "-foptimization-record-file=unit.opt.yaml") if remarks else ()
+    extra = REMARK_FLAGS if remarks else ()
     command = Command(
         argv=(
             *tools.compiler(program.language),

@@ -1,70 +1,128 @@
-"""The LLVM options that the tuner may set: names, values, meaning; as data, checked against the installed compiler."""
+"""The options that the tuner may set, as data: values, defaults, meaning; checked against the installed compiler."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+import yaml
 
 from core.records import Json, Record
-from core.search.space import Choice, Space
+from core.search.contract import Exactness
+from core.search.space import Choice, Domain, Space, Text
+from llvm_tuning.toolchain.semantics import EXACTNESS, SEMANTICS, Semantics
+
+Group = Literal[
+    "inline", "unroll", "vectorizer", "slp", "loops", "scalar", "lsr", "codegen", "x86", "aarch64", "driver"
+]
+Stage = Literal["pipeline", "passes", "codegen", "driver"]
+"""Who reads it: the builder of the pass pipeline, an IR pass, code generation, or clang's driver and front end."""
+
+PIPELINE = "pipeline"
+"""The field of a payload that holds a pass pipeline; with it, a candidate takes the opt route."""
+
+SET_AT_ONCE = 5
+"""Knobs that a random sample sets on average: of many at once, nobody can tell which one helped."""
+
+_TARGET_GROUPS: dict[Group, str] = {"x86": "x86_64", "aarch64": "aarch64"}
 
 
 class Knob(Record):
-    """One LLVM option. All shipped ones are exact: they never change a program's results."""
+    """One option of LLVM, or of clang's driver."""
 
     name: str
+    group: Group
+    stage: Stage
+    default: str | None
+    """The value that -O3 has; None: the option has none of its own, the target or the pass decides."""
     values: tuple[str, ...]
     about: str
+    semantics: Semantics = "exact"
+    spelling: str = "-{name}={value}"
     implies: tuple[str, ...] = ()
-    """Options that must go with it, to keep results exact."""
+    """Options that must go with it, so that its semantics are as said."""
+
+    @property
+    def type(self) -> Literal["switch", "number", "word"]:
+        """What its values are."""
+        known = {*self.values, *([self.default] if self.default is not None else [])}
+        if known <= {"0", "1"} or known <= {"on", "off"}:
+            return "switch"
+        return "number" if all(value.lstrip("-").isdigit() for value in known) else "word"
 
     def options(self, value: str) -> tuple[str, ...]:
-        """Return the LLVM options that set this knob to `value`."""
-        return (f"-{self.name}={value}", *self.implies)
+        """Return the options that set this knob to `value`."""
+        return (self.spelling.format(name=self.name, value=value), *self.implies)
 
 
-# A forced width makes the vectorizer assume that reordering floating-point sums is allowed; this keeps results exact.
-_EXACT = ("-hints-allow-reordering=false",)
-
-KNOBS = (
-    Knob(name="inline-threshold", values=("0", "75", "500", "1000"), about="how large a callee may be inlined"),
-    Knob(name="unroll-threshold", values=("50", "600", "1200"), about="code size up to which loops are fully unrolled"),
-    Knob(name="unroll-partial-threshold", values=("50", "300", "800"), about="size up to which loops partly unroll"),
-    Knob(name="unroll-runtime", values=("0",), about="unroll loops whose trip count is known only at run time"),
-    Knob(name="enable-unroll-and-jam", values=("1",), about="unroll outer loops and fuse the inner copies"),
-    Knob(name="force-vector-width", values=("1", "2", "4", "8", "16"), about="SIMD lanes of loops", implies=_EXACT),
-    Knob(name="force-vector-interleave", values=("1", "2", "4", "8"), about="vector iterations in flight"),
-    Knob(
-        name="vectorizer-maximize-bandwidth",
-        values=("1",),
-        about="choose lanes by the narrowest type of the loop, not the widest",
-    ),
-    Knob(
-        name="prefer-predicate-over-epilogue",
-        values=("predicate-else-scalar-epilogue",),
-        about="mask the loop's tail instead of a scalar rest loop",
-    ),
-    Knob(name="slp-threshold", values=("-10", "-5", "5", "10"), about="gain demanded of straight-line vectorization"),
-    Knob(name="enable-loopinterchange", values=("1",), about="swap nested loops for better locality"),
-    Knob(name="enable-loop-distribute", values=("1",), about="split loops so that one part vectorizes"),
-    Knob(name="enable-gvn-hoist", values=("1",), about="hoist common expressions out of branches"),
-    Knob(name="two-entry-phi-node-folding-threshold", values=("0", "8", "16"), about="branches turned into selects"),
-    Knob(name="x86-cmov-converter", values=("0",), about="turn conditional moves back into branches"),
-    Knob(name="disable-lsr", values=("1",), about="no strength reduction of loop induction variables"),
-    Knob(name="misched-prera-direction", values=("topdown", "bottomup"), about="order of instruction scheduling"),
-    Knob(name="align-all-nofallthru-blocks", values=("4", "5"), about="align jump targets to 2^N bytes"),
+KNOBS: tuple[Knob, ...] = tuple(
+    Knob.model_validate(entry) for entry in yaml.safe_load(Path(__file__).with_name("knobs.yaml").read_text())
 )
 
 
-def available(options: frozenset[str]) -> tuple[tuple[Knob, ...], dict[str, str]]:
-    """Return the knobs that the compiler accepts, and the missing ones with the reason."""
-    missing = {k.name: "the installed compiler has no such option" for k in KNOBS if k.name not in options}
-    return tuple(k for k in KNOBS if k.name not in missing), missing
+def available(
+    options: Mapping[str, str | None], semantics: Semantics = "exact", target: str = "x86_64"
+) -> tuple[tuple[Knob, ...], dict[str, str]]:
+    """Return the knobs of a target that the compiler accepts, and the missing ones with the reason.
+
+    Args:
+        options: the compiler's LLVM options (`Toolchain.options`).
+        semantics: the most that a knob may do to results.
+        target: architecture; other architectures' own knobs are left out in silence.
+    """
+    allowed = SEMANTICS[: SEMANTICS.index(semantics) + 1]
+    wanted = [k for k in KNOBS if k.semantics in allowed and _TARGET_GROUPS.get(k.group, target) == target]
+    missing = {
+        k.name: "the installed compiler has no such option"
+        for k in wanted
+        if k.stage != "driver" and k.name not in options
+    }
+    return tuple(k for k in wanted if k.name not in missing), missing
 
 
-def space(knobs: tuple[Knob, ...]) -> Space:
-    """Return the search space over these knobs; a knob that is left out stays as -O3 has it."""
-    return Space(fields={k.name: Choice(values=k.values, about=k.about, optional=True) for k in knobs})
+def drift(options: Mapping[str, str | None]) -> dict[str, str]:
+    """Return the knobs whose default in the installed compiler is not the catalogue's, with both."""
+    return {
+        k.name: f"the catalogue says {k.default}, the installed compiler {options[k.name]}"
+        for k in KNOBS
+        if k.name in options and options[k.name] != k.default
+    }
 
 
-def flags(knobs: tuple[Knob, ...], payload: Mapping[str, Json]) -> tuple[str, ...]:
-    """Return the compiler arguments of a payload, in catalogue order, each implied option once."""
-    options = [o for k in knobs if k.name in payload for o in k.options(str(payload[k.name]))]
-    return tuple(word for option in dict.fromkeys(options) for word in ("-mllvm", option))
+def space(knobs: Sequence[Knob], *, pipeline: bool = False) -> Space:
+    """Return the search space over these knobs; a knob that is left out stays as -O3 has it.
+
+    Args:
+        knobs: what may be set.
+        pipeline: whether a pass pipeline may be proposed too (it takes opt).
+    """
+    fields: dict[str, Domain] = {k.name: Choice(values=k.values, about=k.about, optional=True) for k in knobs}
+    if pipeline:
+        fields[PIPELINE] = Text(optional=True, language="opt -passes", about="pass pipeline instead of default<O3>")
+    return Space(fields=fields, set_at_once=SET_AT_ONCE)
+
+
+def flags(knobs: Sequence[Knob], payload: Mapping[str, Json]) -> tuple[str, ...]:
+    """Return clang's arguments for a payload: driver options, then LLVM's, in catalogue order, none twice."""
+    llvm = dict.fromkeys(o for k, value in _set(knobs, payload) if k.stage != "driver" for o in k.options(value))
+    return (*driver_flags(knobs, payload), *(word for option in llvm for word in ("-mllvm", option)))
+
+
+def driver_flags(knobs: Sequence[Knob], payload: Mapping[str, Json]) -> tuple[str, ...]:
+    """Return those arguments alone that clang's driver and front end read."""
+    return tuple(dict.fromkeys(o for k, value in _set(knobs, payload) if k.stage == "driver" for o in k.options(value)))
+
+
+def opt_flags(knobs: Sequence[Knob], payload: Mapping[str, Json]) -> tuple[str, ...]:
+    """Return opt's arguments for a payload: the options that the pipeline's builder and IR passes read."""
+    read = [(k, value) for k, value in _set(knobs, payload) if k.stage in ("pipeline", "passes")]
+    return tuple(dict.fromkeys(o for k, value in read for o in k.options(value)))
+
+
+def exactness(knobs: Sequence[Knob], payload: Mapping[str, Json]) -> Exactness:
+    """Return what a payload may do to results: the most that one of its knobs may."""
+    worst = max((SEMANTICS.index(k.semantics) for k, _ in _set(knobs, payload)), default=0)
+    return EXACTNESS[SEMANTICS[worst]]
+
+
+def _set(knobs: Sequence[Knob], payload: Mapping[str, Json]) -> Iterator[tuple[Knob, str]]:
+    return ((k, str(payload[k.name])) for k in knobs if k.name in payload)
