@@ -11,6 +11,7 @@ from llvm_tuning.problem import LlvmProblem
 from llvm_tuning.program import Input
 from llvm_tuning.toolchain.build import compile_object
 from llvm_tuning.toolchain.link import LinkFailed, link_layouts
+from llvm_tuning.undefined import look_for_undefined
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -21,14 +22,16 @@ class Baseline:
     """The object file of plain -O3."""
     shown: dict[Digest, Observed]
     """What a run shows, by the digest of its input."""
+    warnings: tuple[str, ...] = ()
+    """Undefined behaviour that does not change the output, and checks for it that could not be made."""
 
 
 def establish(box: Sandbox, problem: LlvmProblem, timeout_s: float) -> Baseline:
     """Build the program with plain -O3 and run it twice on every input.
 
     Raises:
-        BadInput: it does not compile, link or end well, hangs, or does not repeat itself; the compiler's message or the
-            first difference is shown.
+        BadInput: it does not compile, link or end well, hangs, or does not repeat itself, or has undefined behaviour
+            that changes its output; the compiler's message, the first difference or the sanitizers' report is shown.
     """
     program, tools = problem.program, problem.tools
     built = compile_object(box, tools, program, problem.unit, ())
@@ -48,7 +51,9 @@ def establish(box: Sandbox, problem: LlvmProblem, timeout_s: float) -> Baseline:
                 "Make it print the same each time: no timings, addresses, dates or unseeded random numbers.",
             )
         shown[given.digest()] = first
-    return Baseline(code=built.code, shown=shown)
+    given = program.inputs[0]
+    warnings = look_for_undefined(box, tools, program, problem.unit, given, shown[given.digest()], timeout_s)
+    return Baseline(code=built.code, shown=shown, warnings=warnings)
 
 
 def _run(box: Sandbox, problem: LlvmProblem, executable: bytes, given: Input, timeout_s: float) -> Observed:

@@ -9,6 +9,7 @@ from core.config import load
 from core.console import console, notices, print_table, write_json
 from core.options import config_options, json_option
 from llvm_tuning.configs import TuneConfig
+from llvm_tuning.evidence.cli import evidence
 from llvm_tuning.suite.cli import suite
 from llvm_tuning.toolchain import cli as toolchain
 
@@ -92,23 +93,4 @@ def programs(json_to: str | None) -> None:
     print_table(("program", "about"), list(listed.items()))
 
 
-@llvm.command()
-@click.argument("program")
-@click.option("--cflags", default="", help="Extra compiler flags, quoted as one string.")
-@json_option
-def evidence(program: str, cflags: str, json_to: str | None) -> None:
-    """Show what an advisor is told of PROGRAM: remarks and instruction counts of the -O3 build."""
-    import json
-
-    from core.sandbox.service import open_sandbox
-    from llvm_tuning.problem import make_problem
-    from llvm_tuning.program import load_program
-    from llvm_tuning.toolchain.discover import discover
-
-    box = open_sandbox()
-    problem = make_problem(load_program(program, cflags=cflags), discover())
-    seen = problem.evidence(box).model_dump(mode="json")
-    if json_to is not None:
-        write_json(seen, json_to)
-        return
-    console().print(json.dumps(seen, indent=1), markup=False)
+llvm.add_command(evidence)

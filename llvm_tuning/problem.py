@@ -3,14 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from core.records import Digest, Json, digest_json
+from core.records import Digest, digest_json
 from core.sandbox.policy import Sandbox
 from core.search.contract import Evidence, Problem, Proposal, Services
 from core.search.space import Space
-from llvm_tuning.evidence.features import ir_features
-from llvm_tuning.evidence.remarks import parse_remarks, summarize
+from llvm_tuning.evidence.collect import collect
 from llvm_tuning.program import Program
-from llvm_tuning.toolchain.build import compile_object, intermediate, preprocess, without_line_markers
+from llvm_tuning.toolchain.build import preprocess, without_line_markers
 from llvm_tuning.toolchain.discover import Toolchain
 from llvm_tuning.toolchain.knobs import Knob, available, space
 from llvm_tuning.toolchain.selftest import selftest
@@ -52,26 +51,16 @@ class LlvmProblem:
         return self.evidence(s.box)
 
     def evidence(self, box: Sandbox) -> Evidence:
-        """Return remarks and IR features of the -O3 build, and what each knob means."""
-        channels: dict[str, Json] = {}
+        """Return what the compiler says of the -O3 build, and what each knob means."""
+        seen = collect(box, self.tools, self.program, self.unit)
         missing = {f"knob {name}": why for name, why in self.missing_knobs.items()}
-        built = compile_object(box, self.tools, self.program, self.unit, (), remarks=True)
-        if built.remarks:
-            channels["remarks"] = summarize(parse_remarks(built.remarks))
-        else:
-            missing["remarks"] = f"{self.tools.version} wrote no optimization record"
-        ir = intermediate(box, self.tools, self.program, self.unit)
-        if ir:
-            channels["features"] = dict(ir_features(ir))
-        else:
-            missing["features"] = f"{self.tools.version} gave no LLVM IR"
-        if {"opt", "llvm-objdump"} <= self.tools.paths.keys() and built.code is not None:
+        channels = {**seen.channels, "knobs": {k.name: k.about for k in self.knobs}}
+        if {"opt", "llvm-objdump"} <= self.tools.paths.keys():
             # A pipeline of one's own starts from these: where they differ from clang -O3, so does its first step.
             channels["routes"] = {a.route: str(a) for a in selftest(box, self.tools, self.program, self.unit)}
         else:
             missing["routes"] = f"there is no opt or no llvm-objdump of {self.tools.version}'s version"
-        channels["knobs"] = {k.name: k.about for k in self.knobs}
-        return Evidence(channels=channels, missing=missing)
+        return Evidence(channels=channels, missing={**missing, **seen.missing})
 
     def join(self, winners: Mapping[Digest, Proposal]) -> Proposal:
         """Refuse: one translation unit has no parts."""

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from core.console import notices
 from core.errors import BadInput
 from core.llm.client import Client
 from core.llm.launch import open_model, worst_case
@@ -116,6 +117,8 @@ def run(config: TuneConfig, watch: Watch) -> Tuned:
     settings = _settings(config)
     name = config.name or f"{problem.name}-{config.advisor}"
     baseline = establish(box, problem, config.run_timeout_s)
+    for warning in baseline.warnings:
+        notices().print(f"warning: {problem.name}: {warning}", markup=False)
     with Run(
         Path(config.runs),
         "llvm",
