@@ -34,7 +34,7 @@ from llvm_tuning.problem import LlvmProblem, make_problem
 from llvm_tuning.program import load_program
 from llvm_tuning.toolchain import capabilities
 from llvm_tuning.toolchain.discover import discover
-from llvm_tuning.toolchain.knobs import PIPELINE, driver_flags, flags, opt_flags
+from llvm_tuning.toolchain.knobs import PIPELINE, Knob, driver_flags, flags, opt_flags
 from llvm_tuning.toolchain.routes import opt_arguments
 
 CONTROL = "aa.json"
@@ -137,7 +137,7 @@ def run(config: TuneConfig, watch: Watch) -> Tuned:
                 record.save(CONTROL, judge.control(problem, services).model_dump(mode="json"))
             outcome = search(
                 problem,
-                _advisor(config, client),
+                _advisor(config, client, problem.knobs),
                 LlvmCompiler(),
                 judge,
                 Budget(evaluations=config.budget),
@@ -206,14 +206,17 @@ def _endpoint(address: str | None) -> str | None:
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
 
 
-def _advisor(config: TuneConfig, client: Client | None) -> Advisor:
+def _advisor(config: TuneConfig, client: Client | None, knobs: tuple[Knob, ...]) -> Advisor:
     match config.advisor:
         case "expert":
             return expert()
         case "hybrid":
             return HybridAdvisor(opening=expert())
         case "bandit":
-            return BanditAdvisor()
+            groups: dict[str, list[str]] = {}
+            for knob in knobs:
+                groups.setdefault(knob.group, []).append(knob.name)
+            return BanditAdvisor(groups=groups)
         case "bayesian":
             return BayesianAdvisor()
         case "random":

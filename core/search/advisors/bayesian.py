@@ -2,6 +2,7 @@
 
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 from core.errors import BadInput
@@ -38,31 +39,51 @@ class BayesianAdvisor:
                 "The bayesian advisor needs optuna, which is not installed.", "Type: pip install 'complab[search]'"
             ) from error
         optuna.logging.set_verbosity(optuna.logging.ERROR)
-        sampler = optuna.samplers.TPESampler(seed=view.seed, n_startup_trials=self.startup)
-        study = optuna.create_study(sampler=sampler, direction="maximize")
-        distributions = _distributions(view.space)
-        default = view.baseline.proposal.payload
-        study.add_trial(
-            optuna.trial.create_trial(params=_params(view.space, default), distributions=distributions, value=1.0)
+        space, default = view.space, view.baseline.proposal.payload
+        rng = Random(view.seed)
+        study = optuna.create_study(
+            sampler=optuna.samplers.TPESampler(seed=view.seed, n_startup_trials=0), direction="maximize"
         )
+        distributions = _distributions(space)
+
+        def draw() -> Payload:
+            """Return a sample, or once there is something to learn from, what the model asks for."""
+            if len(seen) <= self.startup:
+                return space.sample(rng)
+            trial = study.ask(distributions)
+            study.tell(trial, state=optuna.trial.TrialState.FAIL)  # what is judged is told with its own parameters
+            return _few(space, default, _payload(space, default, trial.params), rng)
+
+        def tell(judged: Trial) -> None:
+            params = _params(space, judged.proposal.payload)
+            study.add_trial(optuna.trial.create_trial(params=params, distributions=distributions, value=gain(judged)))
+
+        tell(view.baseline)
         seen: set[Digest] = {digest_json(default)}
         while True:
-            asked: list[tuple[Any, Payload]] = []
+            batch: list[Payload] = []
             for _ in range(_TRIES):
-                if len(asked) == view.batch:
+                if len(batch) == view.batch:
                     break
-                trial = study.ask(distributions)
-                payload = _payload(view.space, default, trial.params)
-                if view.space.errors(payload) or digest_json(payload) in seen:
-                    study.tell(trial, state=optuna.trial.TrialState.FAIL)
-                    continue
-                seen.add(digest_json(payload))
-                asked.append((trial, payload))
-            if not asked:
+                payload = draw()
+                if not space.errors(payload) and digest_json(payload) not in seen:
+                    seen.add(digest_json(payload))
+                    batch.append(payload)
+            if not batch:
                 return f"{_TRIES} draws gave nothing new"
-            answer = yield [Proposal(payload=payload) for _, payload in asked]
-            for (trial, _), judged in zip(asked, answer, strict=False):  # a spent budget answers only a part
-                study.tell(trial, gain(judged))
+            for judged in (yield [Proposal(payload=payload) for payload in batch]):
+                tell(judged)
+
+
+def _few(space: Space, default: Mapping[str, Json], payload: Payload, rng: Random) -> Payload:
+    """Return a payload without some of its optional fields, where it sets over twice as many as the space wants.
+
+    The model leaves an option that it knows nothing of on or off by a coin; with many of them that is no proposal.
+    """
+    extra = [name for name in payload if space.fields[name].optional and name not in default]
+    surplus = 0 if space.set_at_once is None else len(extra) - 2 * space.set_at_once
+    dropped = set(rng.sample(extra, surplus)) if surplus > 0 else set()
+    return {name: value for name, value in payload.items() if name not in dropped}
 
 
 def _distributions(space: Space) -> "dict[str, BaseDistribution]":

@@ -32,13 +32,13 @@ def ratio(payload):
     return 1 + good - 0.1 * sum(f"knob{i}" in payload for i in (10, 11))
 
 
-def dialogue(advisor, seed, evaluations=40, batch=4):
+def dialogue(advisor, seed, evaluations=40, batch=4, space=KNOBS):
     """All payloads that an advisor proposes when every answer is the true ratio."""
     baseline = trial(0, {})
     view = View(
         problem="0" * 64,
         evidence={"channels": {}, "missing": {}},
-        space=KNOBS,
+        space=space,
         baseline=baseline,
         seed=seed,
         batch=batch,
@@ -111,6 +111,13 @@ def test_what_pays_is_found_sooner_than_by_chance(advisor):
         return statistics.mean(max(map(ratio, dialogue(of, seed))) for seed in range(8))
 
     assert best(advisor) > best(RandomAdvisor()) + 0.02
+
+
+def test_the_model_sets_few_of_many_options():
+    many = KNOBS.model_copy(update={"fields": {f"knob{i}": KNOBS.fields["knob0"] for i in range(60)}, "set_at_once": 2})
+    given = dialogue(BayesianAdvisor(startup=4), seed=1, space=many)
+    assert len(given) == 40
+    assert max(len(payload) for payload in given[4:]) <= 4
 
 
 def test_the_bandit_ends_when_a_small_space_is_exhausted():
