@@ -13,16 +13,17 @@ from core.llm.launch import open_model, worst_case
 from core.machine.environment import environment
 from core.measure.service import Measure, MeasureSettings
 from core.records import Json, Record
-from core.runs.run import Run
+from core.runs.run import Run, read_record
 from core.sandbox.service import open_sandbox
 from core.search.advisors.bandit import BanditAdvisor
 from core.search.advisors.bayesian import BayesianAdvisor
 from core.search.advisors.evolution import EvolutionAdvisor
 from core.search.advisors.hybrid import HybridAdvisor
 from core.search.advisors.random import RandomAdvisor
-from core.search.contract import Advisor, Budget, Outcome, Trial
+from core.search.contract import Advisor, Budget, Candidate, Outcome, Proposal, Services, Trial
 from core.search.docket import Watch
 from core.search.loop import Terms, search
+from core.search.minimal import FILE, Minimal, minimise
 from core.search.services import Doors
 from llvm_tuning.advisors.expert import expert
 from llvm_tuning.advisors.llm import LlmAdvisor, style_of
@@ -149,7 +150,7 @@ def run(config: TuneConfig, watch: Watch) -> Tuned:
         finally:
             if client is not None:
                 client.close()
-        payload = _proven(problem, outcome, record.trials)
+        payload = _needed(problem, outcome, record, services)
         return Tuned(
             program=problem.name,
             advisor=config.advisor,
@@ -245,6 +246,24 @@ def _proven(problem: LlvmProblem, outcome: Outcome, trials: tuple[Trial, ...]) -
     if outcome.trial is None:
         return problem.default.payload
     return next(t for t in trials if t.problem == problem.id and t.index == outcome.trial).proposal.payload
+
+
+def _needed(problem: LlvmProblem, outcome: Outcome, record: Run, s: Services) -> Mapping[str, Json]:
+    """Return the kept payload without the options whose absence gives the same machine code, and record it."""
+    payload = _proven(problem, outcome, record.trials)
+    if outcome.trial is None:
+        return payload
+    known = read_record(record.directory / FILE, Minimal)
+    if known is None:
+        compiler = LlvmCompiler()
+
+        def same(fewer: dict[str, Json]) -> bool:
+            made = compiler.materialize(problem, Proposal(payload=fewer), s)
+            return isinstance(made, Candidate) and made.artefact == outcome.chosen.artefact
+
+        known = minimise(payload, problem.default.payload, same)
+        record.save(FILE, known.model_dump(mode="json"))
+    return known.payload
 
 
 def build_command(problem: LlvmProblem, payload: Mapping[str, Json]) -> str:

@@ -17,6 +17,7 @@ from core.runs.journal import load
 from core.runs.run import Described, read_info, read_record
 from core.runs.store import Store
 from core.search.contract import Cost, Outcome, Trial
+from core.search.minimal import FILE, Minimal
 
 
 def write_report(directory: Path) -> Path:
@@ -44,6 +45,7 @@ def write_report(directory: Path) -> Path:
         advisor=next((t.advisor for t in trials if t.index > 0), "none"),
         problems=problems,
         costs=_costs(trials, outcome),
+        needed=_needed(read_record(directory / FILE, Minimal)),
         control=read_record(directory / "aa.json", Calibration),
         environment=json.dumps(json.loads((directory / "env.json").read_bytes()), indent=1),
         directory=str(directory),
@@ -109,6 +111,11 @@ def _problem(described: Described, trials: Sequence[Trial], outcome: Outcome | N
         "missing": view.evidence.missing,
         "evidence_text": json.dumps(view.evidence.channels, indent=1, ensure_ascii=False),
     }
+
+
+def _needed(minimal: Minimal | None) -> str | None:
+    """Return the fields that a kept proposal needs, when it could do with fewer than it has."""
+    return _setting(minimal.payload) if minimal is not None and minimal.dropped else None
 
 
 def _row(trial: Trial, kept: Trial | None) -> dict[str, Json]:
