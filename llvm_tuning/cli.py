@@ -14,6 +14,7 @@ from llvm_tuning.suite.cli import suite
 from llvm_tuning.toolchain import cli as toolchain
 
 if TYPE_CHECKING:
+    from core.measure.comparison import Comparison
     from llvm_tuning.tune import Tuned
 
 
@@ -53,6 +54,38 @@ def launch(config: TuneConfig) -> None:
     show(tune_and_report(config))
 
 
+@click.command("verify")
+@click.argument("run")
+@click.option(
+    "--root",
+    type=click.Path(path_type=Path),
+    default=Path("runs"),
+    show_default=True,
+    help="The directory of all runs.",
+)
+@click.option("--fail-on-regression", is_flag=True, help="End with 1 unless the setting is proven faster once more.")
+@json_option
+def verify_command(run: str, root: Path, fail_on_regression: bool, json_to: str | None) -> None:
+    """Repeat the proof of a RUN on this machine, now: a fresh build, other seeds, other link layouts."""
+    from llvm_tuning.verify import verify
+
+    found = verify(run, root)
+    if json_to is not None:
+        write_json({**found.model_dump(mode="json"), "holds": found.holds}, json_to)
+    if json_to != "-":
+        for what in found.changed:
+            console().print(f"changed since: {what}", markup=False)
+        console().print(f"claimed {_interval(found.claimed)}", markup=False)
+        now = f"{found.verdict.reason}: {found.verdict.message}" if found.again is None else _interval(found.again)
+        console().print(f"now     {now}: {'holds' if found.holds else 'does not hold'}", markup=False)
+    if fail_on_regression and not found.holds:
+        raise SystemExit(1)
+
+
+def _interval(c: "Comparison") -> str:
+    return f"{c.ratio:.3f}x [{c.low:.3f}, {c.high:.3f}] at {c.level:.1%}"
+
+
 def show(tuned: "Tuned") -> None:
     """Print what tuning came to: the decision, the command line to paste, where the report is."""
     from rich.table import Table
@@ -75,6 +108,7 @@ def llvm() -> None:
 
 
 llvm.add_command(suite)
+llvm.add_command(verify_command)
 llvm.add_command(toolchain.tools)
 llvm.add_command(toolchain.knobs)
 llvm.add_command(toolchain.selftest)

@@ -14,7 +14,7 @@ from core.search.contract import Candidate, Problem, Services, Verdict
 from llvm_tuning.baseline import Baseline
 from llvm_tuning.observe import MEMORY_BYTES, difference, observe
 from llvm_tuning.problem import LlvmProblem
-from llvm_tuning.toolchain.link import Layouts, link_layouts
+from llvm_tuning.toolchain.link import LAYOUT_SEED, Layouts, link_layouts
 
 FIRST_LOOK = 6
 """Layouts that are linked before the timing begins; the others when a later look needs them."""
@@ -31,6 +31,7 @@ class LlvmJudge:
     run_timeout_s: float
     measure: MeasureSettings
     """How candidates are timed: part of a trial's key."""
+    layout_seed: int = LAYOUT_SEED
     _linked: dict[Digest, Layouts] = field(default_factory=dict, repr=False)
 
     @property
@@ -112,7 +113,7 @@ class LlvmJudge:
         if this not in self._linked:
 
             def link(first: int, count: int) -> tuple[bytes, ...]:
-                return link_layouts(s.box, p.tools, p.program, code, first=first, count=count)
+                return link_layouts(s.box, p.tools, p.program, code, first=first, count=count, seed=self.layout_seed)
 
             self._linked[this] = Layouts(link, LAYOUTS["prove"])
         return self._linked[this]

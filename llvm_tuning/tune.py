@@ -32,7 +32,7 @@ from llvm_tuning.compiler import LlvmCompiler
 from llvm_tuning.configs import TuneConfig
 from llvm_tuning.judge import LlvmJudge
 from llvm_tuning.problem import LlvmProblem, make_problem
-from llvm_tuning.program import load_program
+from llvm_tuning.program import Program, load_program
 from llvm_tuning.toolchain import capabilities
 from llvm_tuning.toolchain.discover import discover
 from llvm_tuning.toolchain.knobs import PIPELINE, Knob, driver_flags, flags, opt_flags
@@ -103,19 +103,10 @@ def run(config: TuneConfig, watch: Watch) -> Tuned:
         )
     if min(chosen.screen_s, chosen.prove_s, config.run_timeout_s) <= 0:
         raise BadInput("measure.screen_s, measure.prove_s and --timeout are seconds.", "Give numbers above 0.")
-    program = load_program(
-        config.program,
-        cflags=config.cflags,
-        args=config.args,
-        stdin=config.stdin,
-        files=config.input,
-        outputs=config.output,
-        check_stderr=config.check_stderr,
-    )
     box = open_sandbox()
-    problem = make_problem(program, discover(), config.semantics)
+    problem = make_problem(program_of(config), discover(), config.semantics)
     able = capabilities.capabilities(problem.tools, config.semantics)
-    settings = _settings(config)
+    settings = measure_settings(config)
     name = config.name or f"{problem.name}-{config.advisor}"
     baseline = establish(box, problem, config.run_timeout_s)
     for warning in baseline.warnings:
@@ -163,7 +154,25 @@ def run(config: TuneConfig, watch: Watch) -> Tuned:
         )
 
 
-def _settings(config: TuneConfig) -> MeasureSettings:
+def program_of(config: TuneConfig) -> Program:
+    """Return the program that a configuration names.
+
+    Raises:
+        BadInput: it, an input or a flag cannot be used.
+    """
+    return load_program(
+        config.program,
+        cflags=config.cflags,
+        args=config.args,
+        stdin=config.stdin,
+        files=config.input,
+        outputs=config.output,
+        check_stderr=config.check_stderr,
+    )
+
+
+def measure_settings(config: TuneConfig) -> MeasureSettings:
+    """Return how a configuration has candidates timed."""
     chosen, usual = config.measure, MeasureSettings()
     return MeasureSettings(
         alpha=chosen.alpha,

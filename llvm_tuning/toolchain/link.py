@@ -12,7 +12,7 @@ from llvm_tuning.program import Program
 from llvm_tuning.toolchain.build import COMPILE, said, tool_environment
 from llvm_tuning.toolchain.discover import Toolchain
 
-_LAYOUT_SEED = 20260620
+LAYOUT_SEED = 20260620
 """Layouts are the same in every run: they are noise to be averaged over, not something to choose."""
 
 _AT_ONCE = 5
@@ -63,7 +63,7 @@ class Layouts(Sequence[bytes]):
 
 
 def link_layouts(
-    box: Sandbox, tools: Toolchain, program: Program, code: bytes, *, first: int, count: int
+    box: Sandbox, tools: Toolchain, program: Program, code: bytes, *, first: int, count: int, seed: int = LAYOUT_SEED
 ) -> tuple[bytes, ...]:
     """Return the program linked under layouts `first` to `first + count - 1`.
 
@@ -73,7 +73,7 @@ def link_layouts(
     Raises:
         LinkFailed: the linker's message is shown.
     """
-    variants = layout_variants(first + count, _LAYOUT_SEED, lld=tools.linker is not None)[first:]
+    variants = layout_variants(first + count, seed, lld=tools.linker is not None)[first:]
     pads = [build(cached_file(v.pad_source.encode(), "pads", "pad.c"), kind="object") for v in variants]
     driver = " ".join([*tools.link_driver(program.language), "-w", *(("-Wl,--threads=1",) if tools.linker else ())])
     links = [

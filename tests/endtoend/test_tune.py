@@ -14,6 +14,8 @@ import pytest
 
 pytestmark = pytest.mark.serial
 
+PROGRAMS = Path(__file__).parents[2] / "llvm_tuning" / "suite" / "programs"
+
 
 def complab(*words, cwd, environment=None, **options):
     return subprocess.run(
@@ -47,6 +49,29 @@ def test_a_program_is_made_faster_with_proof_and_the_same_command_shows_it_again
     again = complab(*words, cwd=tmp_path)
     assert json.loads((tmp_path / "out.json").read_text()) == result
     assert again.returncode == 0
+    verified = complab("llvm", "verify", result["run"], "--fail-on-regression", "--json", "now.json", cwd=tmp_path)
+    assert verified.returncode == 0, verified.stderr
+    now = json.loads((tmp_path / "now.json").read_text())
+    assert now["changed"] == []
+    assert now["again"]["low"] > 1.2
+    assert now["again"]["seed"] != now["claimed"]["seed"]
+
+
+def test_verify_refuses_what_kept_o3_and_fails_when_the_gain_is_gone(tmp_path):
+    (tmp_path / "p.c").write_text((PROGRAMS / "matmul_int8.c").read_text())
+    words = ("tune", "p.c", "--args", "32 1", "--advisor", "expert", "--budget", "1", "--json", "out.json")
+    assert complab(*words, cwd=tmp_path).returncode == 0
+    run = json.loads((tmp_path / "out.json").read_text())["run"]
+    (tmp_path / "p.c").write_text("int main(void) { return 0; }\n")
+    gone = complab("llvm", "verify", run, "--fail-on-regression", cwd=tmp_path)
+    assert gone.returncode == 1, gone.stderr
+    assert "changed since: the program" in gone.stdout
+    assert "does not hold" in gone.stdout
+    words = ("tune", "p.c", "--advisor", "expert", "--budget", "1", "--json", "out.json")
+    assert complab(*words, cwd=tmp_path).returncode == 0
+    kept = complab("llvm", "verify", json.loads((tmp_path / "out.json").read_text())["run"], cwd=tmp_path)
+    assert kept.returncode == 2
+    assert "kept -O3" in kept.stderr
 
 
 def test_the_printed_command_builds_a_program_with_the_same_output(tmp_path):
