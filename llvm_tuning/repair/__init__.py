@@ -1,0 +1,1 @@
+"""Pass pipelines as trees, and what makes one legal for the installed opt."""
