@@ -10,6 +10,7 @@ from core.console import console, notices, print_table, write_json
 from core.options import config_options, json_option
 from llvm_tuning.configs import TuneConfig
 from llvm_tuning.evidence.cli import evidence
+from llvm_tuning.repair.cli import repair
 from llvm_tuning.suite.cli import suite
 from llvm_tuning.toolchain import cli as toolchain
 
@@ -109,6 +110,7 @@ def llvm() -> None:
 
 llvm.add_command(suite)
 llvm.add_command(verify_command)
+llvm.add_command(repair)
 llvm.add_command(toolchain.tools)
 llvm.add_command(toolchain.knobs)
 llvm.add_command(toolchain.selftest)
