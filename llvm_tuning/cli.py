@@ -8,6 +8,7 @@ import click
 from core.config import load
 from core.console import console, notices, print_table, write_json
 from core.options import config_options, json_option
+from core.runs.cli import root_option
 from llvm_tuning.configs import TuneConfig
 from llvm_tuning.evidence.cli import evidence
 from llvm_tuning.repair.cli import repair
@@ -57,13 +58,7 @@ def launch(config: TuneConfig) -> None:
 
 @click.command("verify")
 @click.argument("run")
-@click.option(
-    "--root",
-    type=click.Path(path_type=Path),
-    default=Path("runs"),
-    show_default=True,
-    help="The directory of all runs.",
-)
+@root_option
 @click.option("--fail-on-regression", is_flag=True, help="End with 1 unless the setting is proven faster once more.")
 @json_option
 def verify_command(run: str, root: Path, fail_on_regression: bool, json_to: str | None) -> None:

@@ -40,6 +40,8 @@ from llvm_tuning.toolchain.routes import opt_arguments
 
 CONTROL = "aa.json"
 """Where a run keeps its A/A controls."""
+WARNINGS = "warnings.json"
+"""Where a run keeps what is doubtful about its program: undefined behaviour that does not change the output."""
 PROMPT_BYTES = 38_000
 """Longest prompt of the llm advisor, for the estimate before a paid launch."""
 ANSWER_TOKENS = 4_000
@@ -125,6 +127,7 @@ def run(config: TuneConfig, watch: Watch) -> Tuned:
             services = Doors(box=box, store=record.store, measure=Measure(box, record.store, settings), llm=client)
             judge = LlvmJudge(baseline=baseline, run_timeout_s=config.run_timeout_s, measure=settings)
             record.save(capabilities.FILE, able.model_dump(mode="json"))
+            record.save(WARNINGS, list(baseline.warnings))
             if not (record.directory / CONTROL).exists():
                 record.save(CONTROL, judge.control(problem, services).model_dump(mode="json"))
             outcome = search(

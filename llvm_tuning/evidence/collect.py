@@ -10,8 +10,9 @@ from llvm_tuning.evidence.machine_code import instruction_mix, parse_sizes, spil
 from llvm_tuning.evidence.passes import parse_passes
 from llvm_tuning.evidence.remarks import parse_remarks, summarize
 from llvm_tuning.program import Program
-from llvm_tuning.toolchain.build import UNIT, compile_object, intermediate, said, tool_environment
+from llvm_tuning.toolchain.build import compile_object, intermediate, said
 from llvm_tuning.toolchain.discover import Toolchain
+from llvm_tuning.toolchain.routes import NoBitcode, frontend_bitcode
 
 MAX_FUNCTIONS = 12
 """Cap of the functions that are told of, heaviest first."""
@@ -55,8 +56,9 @@ def collect(box: Sandbox, tools: Toolchain, program: Program, unit: bytes) -> Ev
     else:
         missing["features"] = f"{tools.version} gave no LLVM IR"
     try:
-        given = {"unit.bc": _frontend(box, tools, program, unit)}
-    except _Missing as reason:
+        # Blocks keep their names, which the frequencies are told by.
+        given = {"unit.bc": frontend_bitcode(box, tools, program, unit, ("-fno-discard-value-names",))}
+    except NoBitcode as reason:
         missing |= dict.fromkeys(("functions", "loops", "frequencies", "passes"), str(reason))
         return Evidence(channels=channels, missing=missing)
     try:
@@ -91,23 +93,6 @@ def _told(functions: list[Function]) -> dict[str, Json]:
         "loops": loops[:MAX_LOOPS],
         "frequencies": frequencies,
     }
-
-
-def _frontend(box: Sandbox, tools: Toolchain, program: Program, unit: bytes) -> bytes:
-    """Return bitcode as the front end gives it to -O3's first pass; its blocks keep their names."""
-    driver = (*tools.compiler(program.language), "-O3", "-w", *program.compile_flags)
-    frontend = ("-fno-discard-value-names", "-Xclang", "-disable-llvm-passes", "-emit-llvm", "-c")
-    command = Command(
-        argv=(*driver, *frontend, UNIT[program.language], "-o", "unit.bc"),
-        files={UNIT[program.language]: unit},
-        readonly=tools.readonly,
-        outputs=("unit.bc",),
-        env=tool_environment(tools),
-    )
-    result = box.run(command, _LOOK)
-    if not result.ok or "unit.bc" not in result.files:
-        raise _Missing(said(result))
-    return result.files["unit.bc"]
 
 
 def _look(box: Sandbox, tools: Toolchain, name: str, arguments: tuple[str, ...], files: dict[str, bytes]) -> bytes:

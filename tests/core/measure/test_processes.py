@@ -102,7 +102,8 @@ def test_fault_is_laid_on_the_arm_that_has_it(
 
 def test_program_cannot_read_what_is_expected_of_it(tmp_path: Path, box: Sandbox) -> None:
     cheat = 'if (!access("expected", R_OK) || !access("plan", R_OK)) return 7'
-    arms(program(tmp_path), program(tmp_path, extra=cheat)).take(box, [BlockPlan(index=0, seed=1, pairs=2)])
+    blocks = arms(program(tmp_path), program(tmp_path, extra=cheat)).take(box, [BlockPlan(index=0, seed=1, pairs=2)])
+    assert len(blocks) == 1
 
 
 def test_program_does_not_inherit_the_channel(tmp_path: Path, box: Sandbox) -> None:
@@ -110,7 +111,7 @@ def test_program_does_not_inherit_the_channel(tmp_path: Path, box: Sandbox) -> N
     source = tmp_path / "arm.c"
     source.write_text("#include <fcntl.h>\n" + SOURCE)
     path = build(source, ("-O1", "-DROUNDS=1000", f"-DEXTRA={cheat}"), "exe")
-    arms(path, path).take(box, [BlockPlan(index=0, seed=1, pairs=2)])
+    assert len(arms(path, path).take(box, [BlockPlan(index=0, seed=1, pairs=2)])) == 1
 
 
 def test_an_empty_argument_is_passed_on(tmp_path: Path, box: Sandbox) -> None:

@@ -18,6 +18,7 @@ from core.errors import BadInput
 from core.sandbox.backends import BUBBLEWRAP, NAMESPACES
 from core.sandbox.execution import places
 from core.sandbox.policy import Command, Guarantee, Limits, Policy, Result
+from core.sandbox.scratch import WORK
 from core.sandbox.service import Box, open_sandbox
 
 BACKENDS = ["bubblewrap", "namespaces"]
@@ -64,7 +65,7 @@ def test_environment_holds_nothing_of_ours(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_commands_environment_cannot_steer_the_trusted_stages() -> None:
-    result = run("/usr/bin/id", "-u", env={"LD_PRELOAD": "/box/work/evil.so", "PATH": "/box/work"},
+    result = run("/usr/bin/id", "-u", env={"LD_PRELOAD": f"{WORK}/evil.so", "PATH": WORK},
                  files={"sh": b"#!/bin/sh\necho evil\n", "setpriv": b"#!/bin/sh\necho evil\n"},
                  executables=("sh", "setpriv"))  # fmt: skip
     assert b"evil\n" not in result.stdout

@@ -62,7 +62,7 @@ class ToyProblem:
         return Evidence(channels={"hint": "wide is good"}, missing={"profile": "a toy has none"})
 
     def join(self, winners: Mapping[Digest, Proposal]) -> Proposal:
-        raise NotImplementedError
+        raise TypeError("a single toy has no parts to join")
 
 
 @dataclass(frozen=True)
