@@ -137,7 +137,7 @@ def test_an_interrupt_leaves_no_process_and_the_same_command_goes_on(tmp_path):
         descendants = psutil.Process(child.pid).children(recursive=True)
         child.send_signal(signal.SIGINT)
         rest = child.stderr.read()
-        assert child.wait(60) == 130
+        assert child.wait(60) == 130, rest
     assert "goes on from there" in rest
     assert "Traceback" not in rest
     deadline = time.monotonic() + 10
